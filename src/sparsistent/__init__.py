@@ -1,0 +1,32 @@
+"""sparsistent learns the graph of a Gaussian Markov random field from data.
+
+The public names are loaded when first used, so that ``import sparsistent`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsistent.estimators import FixedGraph, GlobalGreedy, NeighborhoodGreedy
+    from sparsistent.models import GaussianGraphicalModel
+
+__version__ = "0.1.0"
+
+__all__ = ["FixedGraph", "GaussianGraphicalModel", "GlobalGreedy", "NeighborhoodGreedy"]
+
+_HOMES = {
+    "FixedGraph": "sparsistent.estimators",
+    "GaussianGraphicalModel": "sparsistent.models",
+    "GlobalGreedy": "sparsistent.estimators",
+    "NeighborhoodGreedy": "sparsistent.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sparsistent' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

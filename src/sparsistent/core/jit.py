@@ -1,0 +1,19 @@
+"""The one decorator that compiles.
+
+Kernels release the GIL, so that threads can run them side by side, and keep their machine code on
+disk, so that only the first run after an installation compiles. Where no directory can be written
+(a read-only installation without a home) they compile once a process instead.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` on its first call."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # Numba found no place for its cache
+        return numba.njit(nogil=True)(function)

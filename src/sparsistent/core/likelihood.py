@@ -1,0 +1,62 @@
+"""The Gaussian loss L(Θ) = tr(ΘS) − log det Θ, and the certificate of an estimate."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+Array = NDArray[np.float64]
+
+
+class Certificate(float):
+    """How far an estimate is from the optimum on its graph, from a fresh factorisation.
+
+    The maximum-likelihood estimate on a graph is the one matrix with that support whose inverse
+    agrees with the sample on every edge and on the diagonal. The certificate is the largest
+    disagreement, at unit variances, and can be compared with a number directly.
+
+    Attributes
+    ----------
+    residual : float
+        The same number.
+    smallest_eigenvalue : float
+        Of the precision at unit variances; positive for every estimate that is one.
+    """
+
+    smallest_eigenvalue: float
+
+    def __new__(cls, residual: float, smallest_eigenvalue: float) -> "Certificate":
+        certificate = super().__new__(cls, residual)
+        certificate.smallest_eigenvalue = smallest_eigenvalue
+        return certificate
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.smallest_eigenvalue
+
+    @property
+    def residual(self) -> float:
+        """The largest disagreement with the sample on the graph."""
+        return float(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(residual={float(self):.3g}, "
+            f"smallest_eigenvalue={self.smallest_eigenvalue:.3g})"
+        )
+
+
+def invert(precision: Array) -> Array:
+    """The inverse of a positive definite matrix by Cholesky, exactly symmetric."""
+    factor = linalg.cholesky(precision, lower=True)
+    inverse, info = linalg.lapack.dpotri(factor, lower=True)
+    if info != 0:
+        raise np.linalg.LinAlgError("the precision matrix is singular")
+    lower = np.tril(inverse)
+    return lower + np.tril(lower, -1).T  # type: ignore[no-any-return]
+
+
+def certify(precision: Array, covariance: Array, correlation: Array) -> Certificate:
+    """The certificate of a precision whose inverse is ``covariance``, all at unit variances."""
+    support = precision != 0
+    residual = np.abs(covariance - correlation)[support].max()
+    smallest = linalg.eigvalsh(precision, subset_by_index=[0, 0])[0]
+    return Certificate(float(residual), float(smallest))

@@ -1,0 +1,152 @@
+"""What the estimators share: moments in, an estimate on a graph out, and its exports."""
+
+import warnings
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sparsistent.core.moments import Moments
+from sparsistent.estimators.input import (
+    column_names,
+    describe_dependence,
+    read_covariance,
+    read_table,
+)
+from sparsistent.greedy.refit import NoEstimateError, estimate, fit_graph
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+# An estimate whose certificate is above this comes with a warning.
+CERTIFIED = 1e-6
+
+
+class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
+    """Base of the estimators whose precision matrix lives on a graph."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "assume_centered": ["boolean"],
+        "covariance": [StrOptions({"precomputed"}), None],
+        "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        assume_centered: bool = False,
+        covariance: str | None = None,
+        n_samples: int | None = None,
+    ) -> None:
+        super().__init__(assume_centered=assume_centered)
+        self.covariance = covariance
+        self.n_samples = n_samples
+
+    def _read(self, X: Any) -> Moments:
+        self._validate_params()
+        if self.covariance == "precomputed":
+            return read_covariance(self, X)
+        if self.n_samples is not None:
+            raise ValueError(
+                "n_samples is the number of samples behind a precomputed covariance; leave it out, "
+                "or set covariance='precomputed'"
+            )
+        return read_table(self, X)
+
+    def _n_samples(self, moments: Moments) -> int:
+        if moments.n_samples is None:
+            raise ValueError(
+                "threshold='auto' needs the number of samples behind the covariance; pass "
+                "n_samples=, or a number as the threshold"
+            )
+        return moments.n_samples
+
+    def _set_estimate(self, moments: Moments, edges: Any) -> None:
+        """Refit on the graph and set what every estimator has."""
+        graph = fit_graph(moments.correlation, [(int(i), int(j)) for i, j in edges])
+        precision, covariance, self.certificate_ = estimate(graph)
+        outer = np.outer(moments.scale, moments.scale)
+        self.edges_ = edges
+        self.location_ = moments.location
+        self.precision_ = precision / outer
+        self.covariance_ = covariance * outer
+        if self.certificate_ > CERTIFIED:
+            warnings.warn(
+                f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
+                "(certificate_): some columns are nearly collinear",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _dependence(self, error: NoEstimateError) -> str:
+        return describe_dependence(column_names(self), error.node, error.neighbors)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The edges as a pandas table, strongest first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``source`` and ``target`` (column names), ``partial_correlation`` (signed), ``weight``
+            (its absolute value) and ``precision`` (the entry of ``precision_``).
+        """
+        check_is_fitted(self)
+        pd = _optional("pandas", "to_frame")
+        names = column_names(self)
+        i, j = self.edges_.T
+        partial = self._partial_correlations()
+        frame = pd.DataFrame(
+            {
+                "source": names[i],
+                "target": names[j],
+                "partial_correlation": partial,
+                "weight": np.abs(partial),
+                "precision": self.precision_[i, j],
+            }
+        )
+        frame = frame.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
+        return frame
+
+    def to_networkx(self) -> "nx.Graph":
+        """The graph in networkx: nodes are column names, edges carry the columns of `to_frame`.
+
+        Isolated variables are nodes too. Ready for ``networkx.write_graphml``.
+        """
+        check_is_fitted(self)
+        nx = _optional("networkx", "to_networkx")
+        names = [str(name) for name in column_names(self)]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the column name {twice!r} occurs twice; rename the columns")
+        graph = nx.Graph()
+        graph.add_nodes_from(names)
+        for (i, j), partial in zip(self.edges_, self._partial_correlations(), strict=True):
+            graph.add_edge(
+                names[i],
+                names[j],
+                partial_correlation=float(partial),
+                weight=abs(float(partial)),
+                precision=float(self.precision_[i, j]),
+            )
+        return graph
+
+    def _partial_correlations(self) -> Any:
+        i, j = self.edges_.T
+        diagonal = np.sqrt(np.diag(self.precision_))
+        return -self.precision_[i, j] / diagonal[i] / diagonal[j]
+
+
+def _optional(module: str, method: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{method} needs {module}; install it with: pip install 'sparsistent[{module}]'"
+        ) from error

@@ -1,0 +1,110 @@
+"""Covariance selection: the maximum-likelihood estimate on a graph that is known."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.estimators.base import GraphEstimator
+from sparsistent.estimators.input import column_names
+from sparsistent.greedy.refit import NoEstimateError
+
+
+class FixedGraph(GraphEstimator):
+    """Maximum-likelihood covariance and precision on a given graph.
+
+    Parameters
+    ----------
+    edges : sequence of pairs, default=()
+        The graph: pairs of column indices, or of column names. All other partial correlations are
+        zero. The order of the edges and within a pair does not matter.
+    assume_centered : bool, default=False
+        Whether the columns have mean zero already.
+    covariance : None or "precomputed", default=None
+        "precomputed" means that X is a covariance or correlation matrix.
+    n_samples : int, optional
+        The number of samples behind a precomputed covariance.
+
+    Attributes
+    ----------
+    precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`GlobalGreedy`.
+
+    Examples
+    --------
+    >>> from sparsistent import FixedGraph, GaussianGraphicalModel
+    >>> X = GaussianGraphicalModel.chain(3, 0.6).sample(400, random_state=0)
+    >>> model = FixedGraph([(0, 1), (1, 2)]).fit(X)
+    >>> float(model.precision_[0, 2])
+    0.0
+    >>> model.certificate_ < 1e-12
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphEstimator._parameter_constraints,
+        "edges": ["array-like"],
+    }
+
+    def __init__(
+        self,
+        edges: Any = (),
+        *,
+        assume_centered: bool = False,
+        covariance: str | None = None,
+        n_samples: int | None = None,
+    ) -> None:
+        super().__init__(
+            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
+        )
+        self.edges = edges
+
+    def fit(self, X: Any, y: Any = None) -> "FixedGraph":
+        """Estimate the precision matrix on the graph.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Data, or the covariance matrix with ``covariance="precomputed"``.
+        y : ignored
+
+        Returns
+        -------
+        FixedGraph
+            The estimator itself.
+        """
+        moments = self._read(X)
+        edges = _edge_indices(self.edges, column_names(self))
+        try:
+            self._set_estimate(moments, edges)
+        except NoEstimateError as error:
+            raise ValueError(
+                f"no estimate exists on this graph: {self._dependence(error)} in this sample; "
+                "drop one of them or some of their edges, or find more samples"
+            ) from error
+        return self
+
+
+def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Sorted pairs i < j of column indices, each edge once."""
+    places = {name: k for k, name in enumerate(names)}
+    pairs = set()
+    for edge in edges:
+        if isinstance(edge, str) or len(edge) != 2:
+            raise ValueError(f"an edge is a pair of columns, but edges contains {edge!r}")
+        i, j = (_column(end, places) for end in edge)
+        if i == j:
+            raise ValueError(f"edges contains {edge!r}, which joins a column to itself")
+        pairs.add((min(i, j), max(i, j)))
+    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
+
+
+def _column(end: Any, places: dict[Any, int]) -> int:
+    if isinstance(end, str) and end in places:
+        return places[end]
+    if isinstance(end, int | np.integer) and 0 <= end < len(places):
+        return int(end)
+    raise ValueError(
+        f"edges names {end!r}, which is neither a column name nor an index from 0 to "
+        f"{len(places) - 1}"
+    )

@@ -1,0 +1,125 @@
+"""The neighbourhood greedy estimator."""
+
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sparsistent.estimators.base import GraphEstimator
+from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
+from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.selection.thresholds import ebic_neighbor_threshold
+
+
+class NeighborhoodGreedy(GraphEstimator):
+    """Sparse precision matrix from a forward-backward greedy regression at each variable.
+
+    Each variable is regressed on the others, one neighbour at a time; the neighbourhoods are joined
+    to a graph, and the precision matrix is the maximum-likelihood estimate on it.
+
+    Parameters
+    ----------
+    threshold : float or "auto", default="auto"
+        A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in the
+        squared unit of X_r. "auto" does not depend on units: a neighbour must lower log RSS by more
+        than (log n + log(p − 1))/n, the threshold of the extended BIC with γ = 0.5.
+    backward_factor : float, default=0.5
+        A neighbour is removed when that raises the loss by at most this share of what the last
+        neighbour gained: the paper's ν, between 0 and 1.
+    combine : {"and", "or"}, default="and"
+        Whether an edge needs both of its nodes to choose each other, or one.
+    assume_centered : bool, default=False
+        Whether the columns have mean zero already.
+    covariance : None or "precomputed", default=None
+        "precomputed" means that X is a covariance or correlation matrix.
+    n_samples : int, optional
+        The number of samples behind a precomputed covariance; the rule "auto" needs it.
+
+    Attributes
+    ----------
+    coef_ : sparse array of shape (n_features, n_features)
+        The regressions: row r holds the coefficients of r's neighbours.
+    neighborhoods_ : sparse int8 array of shape (n_features, n_features)
+        The signed neighbourhoods: the signs of ``coef_``, before they are joined to a graph.
+    precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`GlobalGreedy`.
+    threshold_ : float
+        The threshold used.
+    path_ : NeighborhoodPath
+        Every step at every node; gives the graph at any larger threshold.
+    n_iter_ : int
+        The number of steps over all nodes.
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, NeighborhoodGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> NeighborhoodGreedy().fit(X).edges_.tolist()
+    [[0, 1], [1, 2], [2, 3], [3, 4]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphEstimator._parameter_constraints,
+        "threshold": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "backward_factor": [Interval(Real, 0, 1, closed="neither")],
+        "combine": [StrOptions({"and", "or"})],
+    }
+
+    def __init__(
+        self,
+        threshold: float | Literal["auto"] = "auto",
+        backward_factor: float = 0.5,
+        combine: Literal["and", "or"] = "and",
+        *,
+        assume_centered: bool = False,
+        covariance: str | None = None,
+        n_samples: int | None = None,
+    ) -> None:
+        super().__init__(
+            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
+        )
+        self.threshold = threshold
+        self.backward_factor = backward_factor
+        self.combine = combine
+
+    def fit(self, X: Any, y: Any = None) -> "NeighborhoodGreedy":
+        """Learn the neighbourhoods, the graph and the precision matrix.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Data, or the covariance matrix with ``covariance="precomputed"``.
+        y : ignored
+
+        Returns
+        -------
+        NeighborhoodGreedy
+            The estimator itself.
+        """
+        moments = self._read(X)
+        threshold = self.threshold
+        relative = isinstance(threshold, str)
+        if isinstance(threshold, str):
+            threshold = ebic_neighbor_threshold(self._n_samples(moments), moments.scale.size)
+        path = neighborhood_greedy(
+            moments.correlation,
+            moments.scale,
+            threshold,
+            self.backward_factor,
+            self.combine,
+            relative,
+        )
+        try:
+            self._set_estimate(moments, path.edges(threshold))
+        except NoEstimateError as error:
+            raise ValueError(
+                f"no estimate exists on the graph found at threshold {threshold:.6g}: "
+                f"{self._dependence(error)} in this sample; drop one of them, or raise the threshold"
+            ) from error
+        self.coef_ = coefficients(moments.correlation, moments.scale, path, threshold)
+        self.neighborhoods_ = self.coef_.sign().astype(np.int8)
+        self.threshold_ = threshold
+        self.path_ = path
+        self.n_iter_ = path.n_steps(threshold)
+        return self

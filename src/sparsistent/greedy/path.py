@@ -1,0 +1,119 @@
+"""What a greedy run leaves behind: its steps, and with them the result at every larger threshold.
+
+The threshold ε only says when to stop, and the backward test ν·δ does not depend on it. A run to a
+small ε therefore passes through the result of every larger one: it stands just before the first
+forward step whose gain is not above that ε.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.greedy.refit import NoEstimateError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One forward or backward step.
+
+    Attributes
+    ----------
+    added : bool
+        True for a forward step, False for a backward step.
+    i, j : int
+        The pair; in a neighbourhood's path i is the node and j its neighbour.
+    change : float
+        A forward step's gain, or a backward step's cost, before the refit.
+    score : float
+        What the threshold is compared with in a forward step: the gain, or for a neighbourhood that
+        is read on the relative scale the fall of log RSS. Zero for a backward step.
+    loss : float
+        The loss after the refit.
+    size : int
+        The number of edges, or of neighbours, after the step.
+    """
+
+    added: bool
+    i: int
+    j: int
+    change: float
+    score: float
+    loss: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A forward step that could not be taken, because no estimate exists beyond it."""
+
+    score: float
+    error: NoEstimateError
+
+
+@dataclass(frozen=True)
+class Path(Sequence[Step]):
+    """The steps of one run, from the empty graph down to ``threshold``.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        In the order in which they were taken; the path itself can be indexed and iterated too.
+    threshold : float
+        How far the run went: the path can be read at this threshold and any larger one.
+    obstacle : Obstacle or None
+        Where the run had to end early.
+    """
+
+    steps: tuple[Step, ...]
+    threshold: float
+    obstacle: Obstacle | None = None
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # noqa: D105
+        return self.steps[index]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        removed = sum(not step.added for step in self.steps)
+        return (
+            f"Path({len(self.steps)} steps, {removed} of them backward, "
+            f"to threshold {self.threshold:.4g})"
+        )
+
+    def n_steps(self, threshold: float) -> int:
+        """How many steps a run with this threshold takes."""
+        if not threshold >= self.threshold:
+            raise ValueError(
+                f"the path was run to threshold {self.threshold:.6g} and cannot be read at "
+                f"{threshold:.6g}; fit again with a smaller threshold"
+            )
+        for count, step in enumerate(self.steps):
+            if step.added and step.score <= threshold:
+                return count
+        if self.obstacle is not None and self.obstacle.score > threshold:
+            raise self.obstacle.error
+        return len(self.steps)
+
+    def edges(self, threshold: float) -> NDArray[np.int64]:
+        """The pairs in the result at this threshold: an (m, 2) array, sorted."""
+        present: dict[tuple[int, int], None] = {}
+        for step in self.steps[: self.n_steps(threshold)]:
+            if step.added:
+                present[step.i, step.j] = None
+            else:
+                del present[step.i, step.j]
+        return np.array(sorted(present), np.int64).reshape(-1, 2)
+
+    @property
+    def smallest_threshold(self) -> float:
+        """The smallest threshold at which an estimate exists."""
+        if self.obstacle is None:
+            return self.threshold
+        scores = [step.score for step in self.steps if step.added]
+        return min([*scores, self.obstacle.score])

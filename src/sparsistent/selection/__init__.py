@@ -1,0 +1,1 @@
+"""Where to stop: thresholds by name."""

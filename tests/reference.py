@@ -1,0 +1,192 @@
+"""Slow, obvious twins of the algorithms: plain NumPy, tight refits, no tricks.
+
+They work on covariances at the data's own scale, keep dense matrices, refit by Newton's method on
+all free entries, and find every gain by comparing the loss at both stationary points. Each decision
+also records its margin (how much closer it would have had to be to go the other way), so that a
+comparison can tell a tie from an error.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+class NoEstimate(Exception):
+    """Newton's method runs away: the loss has no minimum on this graph."""
+
+
+@dataclass
+class Run:
+    """Steps (added, i, j, gain or cost, loss after the refit) and the margin of each decision."""
+
+    steps: list = field(default_factory=list)
+    margins: list = field(default_factory=list)
+    obstacle: tuple | None = None
+    theta: np.ndarray | None = None
+
+    def edges(self):
+        present = set()
+        for added, i, j, *_ in self.steps:
+            (present.add if added else present.remove)((i, j))
+        return sorted(present)
+
+
+def loss(theta, S):
+    sign, logdet = np.linalg.slogdet(theta)
+    return np.sum(theta * S) - logdet if sign > 0 else np.inf
+
+
+def covariance_selection(S, edges, theta=None):
+    """The minimiser of the loss over matrices with this support, by damped Newton steps."""
+    p = len(S)
+    i = np.array([*range(p), *(e[0] for e in edges)])
+    j = np.array([*range(p), *(e[1] for e in edges)])
+    weight = np.where(i == j, 0.5, 1.0)
+    theta = np.diag(1 / np.diag(S)) if theta is None else theta
+    for _ in range(300):
+        W = np.linalg.inv(theta)
+        gradient = 2 * weight * (S - W)[i, j]
+        scale = np.sqrt(S[i, i] * S[j, j])
+        if np.abs(gradient / scale).max() < 1e-13:
+            break
+        hessian = W[np.ix_(i, i)] * W[np.ix_(j, j)] + W[np.ix_(i, j)] * W[np.ix_(j, i)]
+        hessian *= 2 * np.outer(weight, weight)
+        move = np.linalg.solve(hessian, -gradient)
+        direction = np.zeros((p, p))
+        direction[i, j] = move
+        direction[j, i] = move
+        before, t = loss(theta, S), 1.0
+        while not loss(theta + t * direction, S) <= before + 1e-4 * t * (gradient @ move):
+            t /= 2
+            if t < 1e-10:  # rounding: nothing more to gain
+                return _checked(theta, S)
+        theta = theta + t * direction
+    return _checked(theta, S)
+
+
+def _checked(theta, S):
+    determined = 1 / (np.diag(theta) * np.diag(S))
+    if determined.min() < 1e-8:
+        raise NoEstimate
+    return theta
+
+
+def pair_gains(theta, S):
+    """The drop of the loss for the best single entry at each pair: a p × p array."""
+    W = np.linalg.inv(theta)
+    s, w = S, W
+    D = np.outer(np.diag(W), np.diag(W)) - w**2
+    np.fill_diagonal(D, 1.0)
+    gains = np.zeros_like(S)
+    # Stationary points of 2αs − log(1 + 2αw − α²D): −sD α² + (2sw + D) α + (s − w) = 0.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b, c = -s * D, 2 * s * w + D, s - w
+        root = np.sqrt(np.maximum(b**2 - 4 * a * c, 0))
+        for alpha in (2 * c / (-b - root), 2 * c / (-b + root)):
+            inside = 1 + 2 * alpha * w - alpha**2 * D
+            value = np.log(np.where(inside > 0, inside, np.nan)) - 2 * alpha * s
+            gains = np.fmax(gains, value)
+    np.fill_diagonal(gains, 0)
+    return gains
+
+
+def global_greedy(S, threshold, nu, most_steps=500):
+    p = len(S)
+    run = Run(theta=np.diag(1 / np.diag(S)))
+    delta = {}
+    upper = np.triu(np.ones((p, p), bool), 1)
+    while len(run.steps) < most_steps:
+        edges = run.edges()
+        gains = np.where(upper, pair_gains(run.theta, S), -np.inf)
+        for e in edges:
+            gains[e] = -np.inf
+        ordered = np.sort(gains[upper])[::-1]
+        best = ordered[0] if ordered.size else -np.inf
+        second = max(ordered[1] if ordered.size > 1 else -np.inf, threshold)
+        run.margins.append(abs(best - second))
+        if best <= threshold:
+            return run
+        i, j = (int(x) for x in np.unravel_index(np.argmax(gains), gains.shape))
+        try:
+            run.theta = covariance_selection(S, [*edges, (i, j)], run.theta)
+        except NoEstimate:
+            run.obstacle = (i, j, best)
+            return run
+        run.steps.append((True, i, j, best, loss(run.theta, S)))
+        delta[len(edges) + 1] = best
+        while edges := run.edges():
+            costs = []
+            for i, j in edges:
+                plain = run.theta.copy()
+                plain[i, j] = plain[j, i] = 0
+                costs.append(loss(plain, S) - loss(run.theta, S))
+            order = np.argsort(costs)
+            cheapest = costs[order[0]]
+            bar = nu * delta[len(edges)]
+            if cheapest > bar:
+                run.margins[-1] = min(run.margins[-1], cheapest - bar)
+                break
+            runner_up = costs[order[1]] if len(costs) > 1 else np.inf
+            run.margins.append(min(bar - cheapest, runner_up - cheapest))
+            i, j = edges[order[0]]
+            rest = [e for e in edges if e != (i, j)]
+            run.theta = covariance_selection(S, rest)
+            run.steps.append((False, i, j, cheapest, loss(run.theta, S)))
+    raise AssertionError("the reference does not end")
+
+
+def least_squares(S, r, active):
+    gamma = np.zeros(len(S))
+    if active:
+        gamma[active] = np.linalg.solve(S[np.ix_(active, active)], S[active, r])
+    return gamma
+
+
+def node_loss(S, r, gamma):
+    residual = -gamma.copy()
+    residual[r] = 1.0
+    return residual @ S @ residual / 2
+
+
+def node_greedy(S, r, threshold, nu, relative=False, most_steps=500):
+    """Algorithm 2 at one node, by evaluating the loss of every single change."""
+    p = len(S)
+    run = Run()
+    active, delta = [], {}
+    gamma = np.zeros(p)
+    while len(run.steps) < most_steps:
+        now = node_loss(S, r, gamma)
+        c = S[:, r] - S @ gamma
+        gains = {t: c[t] ** 2 / (2 * S[t, t]) for t in range(p) if t != r and t not in active}
+        ranked = sorted(gains, key=gains.get, reverse=True)
+        if not ranked:
+            run.margins.append(np.inf)
+            return run
+        best = gains[ranked[0]]
+        score = -np.log(1 - best / now) if relative else best
+        second = gains[ranked[1]] if len(ranked) > 1 else -np.inf
+        run.margins.append(min(best - second, abs(score - threshold)) / S[r, r])
+        if score <= threshold:
+            return run
+        active = [*active, ranked[0]]
+        gamma = least_squares(S, r, active)
+        delta[len(active)] = best
+        run.steps.append((True, r, ranked[0], best, node_loss(S, r, gamma)))
+        while active:
+            now = node_loss(S, r, gamma)
+            costs = {}
+            for t in active:
+                plain = gamma.copy()
+                plain[t] = 0
+                costs[t] = node_loss(S, r, plain) - now
+            order = sorted(costs, key=costs.get)
+            bar = nu * delta[len(active)]
+            if costs[order[0]] > bar:
+                run.margins[-1] = min(run.margins[-1], (costs[order[0]] - bar) / S[r, r])
+                break
+            runner_up = costs[order[1]] if len(order) > 1 else np.inf
+            run.margins.append(min(bar, runner_up) / S[r, r] - costs[order[0]] / S[r, r])
+            active = [t for t in active if t != order[0]]
+            gamma = least_squares(S, r, active)
+            run.steps.append((False, r, order[0], costs[order[0]], node_loss(S, r, gamma)))
+    raise AssertionError("the reference does not end")
