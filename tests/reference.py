@@ -51,7 +51,8 @@ def covariance_selection(S, edges, theta=None):
             break
         hessian = W[np.ix_(i, i)] * W[np.ix_(j, j)] + W[np.ix_(i, j)] * W[np.ix_(j, i)]
         hessian *= 2 * np.outer(weight, weight)
-        move = np.linalg.solve(hessian, -gradient)
+        unit = np.sqrt(np.diag(hessian))  # the data's units would spoil the solution
+        move = np.linalg.solve(hessian / np.outer(unit, unit), -gradient / unit) / unit
         direction = np.zeros((p, p))
         direction[i, j] = move
         direction[j, i] = move

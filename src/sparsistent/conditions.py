@@ -157,10 +157,11 @@ def sparse_eigenvalues(covariance: npt.ArrayLike, sparsity: int) -> SparseEigenv
     (0.5, 1.5, 3.0, True)
     """
     sigma = np.asarray(covariance, dtype=np.float64)
-    if sigma.ndim != 2 or not np.isfinite(sigma).all() or not np.array_equal(sigma, sigma.T):
+    square = sigma.ndim == 2 and sigma.shape[0] == sigma.shape[1]
+    if not square or not np.isfinite(sigma).all() or not np.allclose(sigma, sigma.T):
         raise ValueError(
-            f"covariance must be a finite, exactly symmetric matrix (take (S + S.T) / 2 if rounding "
-            f"is all that is wrong); got an array of shape {sigma.shape}"
+            f"covariance must be a square, symmetric matrix of finite numbers; "
+            f"got an array of shape {sigma.shape}"
         )
     if sparsity < 1:
         raise ValueError(f"sparsity must be at least 1; got {sparsity!r}")
