@@ -32,8 +32,11 @@ class Run:
 
 
 def loss(theta, S):
-    sign, logdet = np.linalg.slogdet(theta)
-    return np.sum(theta * S) - logdet if sign > 0 else np.inf
+    try:
+        factor = np.linalg.cholesky(theta)
+    except np.linalg.LinAlgError:
+        return np.inf
+    return np.sum(theta * S) - 2 * np.log(np.diag(factor)).sum()
 
 
 def covariance_selection(S, edges, theta=None):
