@@ -39,7 +39,7 @@ def diamonds_covariance(rng, p):
     """Diamonds, on which forward steps take an edge that a backward step must take out again."""
     truth = np.eye(p)
     for first in range(0, p - 3, 4):
-        tau = rng.uniform(0.45, 0.65)
+        tau = rng.uniform(0.5, 0.66)
         block = np.full((4, 4), tau)
         np.fill_diagonal(block, 1.0)
         block[1, 2] = block[2, 1] = 0.0
@@ -65,7 +65,8 @@ def random_problem(seed):
     else:
         truth = ill_conditioned_covariance(rng, p)
     scales = 10 ** rng.uniform(-3, 3, p)
-    n = int(np.exp(rng.uniform(np.log(max(p / 2, 4)), np.log(50 * p))))
+    fewest = 10 * p if kind == "diamonds" else max(p / 2, 4)
+    n = int(np.exp(rng.uniform(np.log(fewest), np.log(50 * p))))
     X = rng.multivariate_normal(np.zeros(p), truth, n) * scales
     ebic = (np.log(n) + 2 * np.log(p)) / n
     return Problem(

@@ -363,7 +363,7 @@ def _check_inside(name: str, value: float, low: float, high: float) -> None:
     if not (low < value < high and np.isfinite(value)):
         raise ValueError(
             f"{name} must lie strictly between {low:.6g} and {high:.6g} for the precision matrix "
-            f"to be positive definite; got {value!r}"
+            f"to be positive definite; got {value}"
         )
 
 

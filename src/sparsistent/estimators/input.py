@@ -64,8 +64,8 @@ def column_names(estimator: Any) -> NDArray[np.object_]:
 
 
 def describe_dependence(names: NDArray[np.object_], node: int, neighbors: list[int]) -> str:
-    """Which column is a linear combination of which."""
-    return f"{names[node]!r} is a linear combination of {_listed(names, neighbors)}"
+    """Which column is determined by which."""
+    return f"{names[node]!r} has no variance left given {_listed(names, neighbors)}"
 
 
 def _listed(names: NDArray[np.object_], which: Any, most: int = 8) -> str:

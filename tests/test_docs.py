@@ -1,0 +1,28 @@
+"""The examples of the documentation run, and print what they say they print."""
+
+import doctest
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize("page", ["paper.md"])
+def test_examples_of_a_page(page):
+    # Without its fences a block ends in a blank line, which is where doctest ends its output.
+    text = re.sub(r"^```.*$", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    examples = doctest.DocTestParser().get_doctest(text, {}, page, str(DOCS / page), 0)
+    report: list[str] = []
+    results = doctest.DocTestRunner().run(examples, out=report.append)
+    assert results.attempted > 0
+    assert results.failed == 0, "".join(report)
+
+
+def test_modules_named_on_the_page_exist():
+    text = (DOCS / "paper.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(sparsistent\.[a-z_.]+)`", text))
+    assert names
+    assert [name for name in sorted(names) if find_spec(name) is None] == []
