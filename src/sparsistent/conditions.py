@@ -436,4 +436,4 @@ def _holds_below(
 
     # At the limit itself the covariance is singular and its inverse all rounding.
     near = 0.9999 * definite
-    return definite if excess(near) < 0 else float(brentq(excess, 0.0, near))
+    return definite if excess(near) < 0 else float(brentq(excess, 0.0, near, xtol=1e-9))
