@@ -134,7 +134,9 @@ def test_agrees_with_r(tmp_path):
     for k in range(20):
         rng = np.random.default_rng(100 + k)
         p = int(rng.integers(4, 13))
-        S = np.corrcoef(rng.multivariate_normal(np.zeros(p), problems.dense_covariance(rng, p), 200).T)
+        S = np.corrcoef(
+            rng.multivariate_normal(np.zeros(p), problems.dense_covariance(rng, p), 200).T
+        )
         edges = random_graph(rng, p, density=0.5)
         adjacency = np.zeros((p, p), int)
         for i, j in edges:

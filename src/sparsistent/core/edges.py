@@ -131,9 +131,12 @@ def regress(W, nodes, k, right, factor, beta):
 @kernel
 def write_row(W, nodes, k, beta, j, row):
     """Set row and column j to W_·N β, except on N and j itself; the largest change."""
-    row[:] = 0.0
+    for m in range(row.size):
+        row[m] = 0.0
     for a in range(k):
-        row += beta[a] * W[nodes[a]]
+        b, other = beta[a], nodes[a]
+        for m in range(row.size):
+            row[m] += b * W[other, m]
     for a in range(k):
         row[nodes[a]] = W[j, nodes[a]]
     row[j] = W[j, j]
@@ -234,11 +237,10 @@ def relax(W, neighbors, degree, theta, theta_diagonal, pending, touched, toleran
 
 @kernel
 def precision_block(neighbors, degree, theta, theta_diagonal, nodes, position, block):
-    """Fill ``block`` with the symmetric precision on ``nodes``; position[node] is -1 elsewhere."""
-    block[:] = 0.0
+    """Add the precision on ``nodes`` to ``block``; position[node] is -1 for all other nodes."""
     for u in range(nodes.size):
         i = nodes[u]
-        block[u, u] = theta_diagonal[i]
+        block[u, u] += theta_diagonal[i]
         for slot in range(degree[i]):
             v = position[neighbors[i, slot]]
             if v >= 0:

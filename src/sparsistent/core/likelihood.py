@@ -30,6 +30,7 @@ class Certificate(float):
         return certificate
 
     def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        """What pickle and copy need to make it again."""
         return float(self), self.smallest_eigenvalue
 
     @property

@@ -44,9 +44,12 @@ def refit(S, r, active, k, factor, gamma, c):
         for b in range(a + 1, k):
             x -= factor[b, a] * gamma[b]
         gamma[a] = x / factor[a, a]
-    c[:] = S[r]
+    for m in range(c.size):
+        c[m] = S[r, m]
     for a in range(k):
-        c -= gamma[a] * S[active[a]]
+        g, t = gamma[a], active[a]
+        for m in range(c.size):
+            c[m] -= g * S[t, m]
     return max(rss, 0.0)
 
 
@@ -55,9 +58,9 @@ def greedy_node(S, r, threshold, relative_threshold, nu, least, others, values, 
     """Forward-backward regression of r; fills one place a step and returns how many, or -1 if full.
 
     ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain or cost,
-    ``drops`` the fall of log RSS that the gain is worth, ``losses`` RSS/2 after the refit. A forward
-    step needs a gain above ``threshold`` and a drop above ``relative_threshold``; the run also ends
-    when r is determined to within ``least``.
+    ``drops`` the fall of log RSS that the gain is worth, ``losses`` RSS/2 after the refit. A
+    forward step needs a gain above ``threshold`` and a drop above ``relative_threshold``; the run
+    also ends when r is determined to within ``least``.
     """
     p, capacity = S.shape[0], others.size
     active = np.empty(capacity, np.int64)
@@ -66,7 +69,9 @@ def greedy_node(S, r, threshold, relative_threshold, nu, least, others, values, 
     delta = np.empty(capacity + 1)
     blocked = np.zeros(p, np.bool_)
     blocked[r] = True
-    c = S[r].copy()
+    c = np.empty(p)
+    for m in range(p):
+        c[m] = S[r, m]
     rss, k, steps = S[r, r], 0, 0
     while rss > least:
         t = -1

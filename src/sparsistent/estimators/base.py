@@ -1,6 +1,7 @@
 """What the estimators share: moments in, an estimate on a graph out, and its exports."""
 
 import warnings
+from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -96,7 +97,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             (its absolute value) and ``precision`` (the entry of ``precision_``).
         """
         check_is_fitted(self)
-        pd = _optional("pandas", "to_frame")
+        pd = optional_import("pandas", "to_frame")
         names = column_names(self)
         i, j = self.edges_.T
         partial = self._partial_correlations()
@@ -118,7 +119,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         Isolated variables are nodes too. Ready for ``networkx.write_graphml``.
         """
         check_is_fitted(self)
-        nx = _optional("networkx", "to_networkx")
+        nx = optional_import("networkx", "to_networkx")
         names = [str(name) for name in column_names(self)]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -141,12 +142,11 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         return -self.precision_[i, j] / diagonal[i] / diagonal[j]
 
 
-def _optional(module: str, method: str) -> Any:
-    from importlib import import_module
-
+def optional_import(module: str, user: str, extra: str | None = None) -> Any:
+    """A module that is not a dependency, or an error that says how to get it."""
     try:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{method} needs {module}; install it with: pip install 'sparsistent[{module}]'"
+            f"{user} needs {module}; install it with: pip install 'sparsistent[{extra or module}]'"
         ) from error

@@ -15,9 +15,9 @@ from sparsistent.selection.thresholds import ebic_edge_threshold
 class GlobalGreedy(GraphEstimator):
     """Sparse precision matrix by forward-backward greedy search over all pairs of variables.
 
-    Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and takes
-    out the edges that have become superfluous. What comes back is the maximum-likelihood estimate on
-    the graph that was found: nothing is shrunk.
+    Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
+    takes out the edges that have become superfluous. What comes back is the maximum-likelihood
+    estimate on the graph that was found: nothing is shrunk.
 
     Parameters
     ----------

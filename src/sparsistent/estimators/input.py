@@ -18,9 +18,7 @@ from sparsistent.core.moments import (
 
 def read_table(estimator: Any, X: Any) -> Moments:
     """Moments of a table with one row a sample."""
-    X = validate_data(
-        estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
-    )
+    X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2)
     names = column_names(estimator)
     _reject_not_finite(X, names)
     moments = column_moments(X, assume_centered=estimator.assume_centered)

@@ -21,9 +21,9 @@ class NeighborhoodGreedy(GraphEstimator):
     Parameters
     ----------
     threshold : float or "auto", default="auto"
-        A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in the
-        squared unit of X_r. "auto" does not depend on units: a neighbour must lower log RSS by more
-        than (log n + log(p − 1))/n, the threshold of the extended BIC with γ = 0.5.
+        A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in
+        the squared unit of X_r. "auto" does not depend on units: a neighbour must lower log RSS by
+        more than (log n + log(p − 1))/n, the threshold of the extended BIC with γ = 0.5.
     backward_factor : float, default=0.5
         A neighbour is removed when that raises the loss by at most this share of what the last
         neighbour gained: the paper's ν, between 0 and 1.
@@ -115,7 +115,8 @@ class NeighborhoodGreedy(GraphEstimator):
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists on the graph found at threshold {threshold:.6g}: "
-                f"{self._dependence(error)} in this sample; drop one of them, or raise the threshold"
+                f"{self._dependence(error)} in this sample; drop one of them, or raise the "
+                "threshold"
             ) from error
         self.coef_ = coefficients(moments.correlation, moments.scale, path, threshold)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)

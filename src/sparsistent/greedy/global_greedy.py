@@ -12,8 +12,8 @@ paper                 meaning                                    here
 ====================  =========================================  =====================
 
 Each round adds the pair whose own entry lowers the loss most, refits all entries, and then takes
-out, one by one, the edges that cost at most ν times what the last edge at this size gained. The loss
-falls by more than (1 − ν)ε a round, so the search ends.
+out, one by one, the edges that cost at most ν times what the last edge at this size gained. The
+loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
 from sparsistent.core import edges as kernels
@@ -62,7 +62,5 @@ def forward_step(graph: FittedGraph, threshold: float) -> Candidate | None:
 
 def backward_step(graph: FittedGraph, most: float) -> Candidate | None:
     """The edge that costs least to remove, if that is at most ``most``."""
-    i, j, cost = kernels.cheapest_edge(
-        graph.S, graph.W, graph.neighbors, graph.degree, graph.theta
-    )
+    i, j, cost = kernels.cheapest_edge(graph.S, graph.W, graph.neighbors, graph.degree, graph.theta)
     return (i, j, cost) if cost <= most else None

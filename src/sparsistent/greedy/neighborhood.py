@@ -88,7 +88,9 @@ def neighborhood_greedy(
     return NeighborhoodPath(paths, combine, relative)
 
 
-def coefficients(S: Array, scale: Array, path: NeighborhoodPath, threshold: float) -> sparse.csr_array:
+def coefficients(
+    S: Array, scale: Array, path: NeighborhoodPath, threshold: float
+) -> sparse.csr_array:
     """The regressions Γ at this threshold: row r holds the coefficients of node r's neighbours."""
     rows, columns, values = [], [], []
     for r in range(len(path.nodes)):

@@ -70,7 +70,7 @@ class Path(Sequence[Step]):
     threshold: float
     obstacle: Obstacle | None = None
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # noqa: D105
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
         return self.steps[index]
 
     def __len__(self) -> int:

@@ -30,8 +30,8 @@ PrecisionArrays = tuple[Integers, Integers, Array, Array]
 TOLERANCE = 1e-11
 # A step of W_ij towards S_ij may shrink the variance of a row, given its neighbours, to this share.
 LEAST_SHARE = 0.1
-# Entries of W written between two looks at the keyboard, and the sweeps after which a refit gives up
-# (what it then leaves shows in the certificate).
+# Entries of W written between two looks at the keyboard, and the sweeps after which a refit gives
+# up (what it then leaves shows in the certificate).
 SLICE_WORK = 20_000_000
 MOST_SWEEPS = 20_000
 
@@ -245,7 +245,7 @@ def _precision_arrays(graph: FittedGraph) -> PrecisionArrays:
 
 
 def _precision_block(arrays: PrecisionArrays, nodes: Integers, position: Integers) -> Array:
-    block = np.empty((nodes.size, nodes.size))
+    block = np.zeros((nodes.size, nodes.size))
     kernels.precision_block(*arrays, nodes, position, block)
     return block
 

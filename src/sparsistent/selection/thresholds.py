@@ -2,7 +2,8 @@
 
 Twice the log-likelihood that an edge adds is n times its gain, so an information criterion that
 charges an edge c says: stop when the best gain is at most c/n. The extended BIC charges
-log n + 4γ log p for an edge of the graph, and log n + 2γ log(p − 1) for a neighbour in a regression.
+log n + 4γ log p for an edge of the graph, and log n + 2γ log(p − 1) for a neighbour in a
+regression.
 """
 
 import math

@@ -1,0 +1,32 @@
+"""Which measurements of a tumour depend on each other directly?
+
+Fits the graph of the 30 measurements in scikit-learn's breast cancer data, prints the strongest
+edges and draws them all. Usage: python examples/breast_cancer.py [FOLDER]
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+from sklearn.datasets import load_breast_cancer
+
+from sparsistent import GlobalGreedy
+from sparsistent.plots import draw_graph
+
+mpl.use("Agg")
+
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo-output")
+folder.mkdir(parents=True, exist_ok=True)
+
+data = load_breast_cancer(as_frame=True).data
+model = GlobalGreedy().fit(data)
+
+edges = model.to_frame()
+print(f"{len(data)} tumours, {model.n_features_in_} measurements: {len(edges)} edges")
+print(f"{model.path_}; {model.certificate_}")
+print("\nThe strongest edges:\n")
+print(edges[["source", "target", "partial_correlation"]].head(15).to_string(index=False))
+
+edges.to_csv(folder / "edges.csv", index=False)
+draw_graph(model).figure.savefig(folder / "graph.png", dpi=120)
+print(f"\nAll edges: {folder / 'edges.csv'}\nThe graph: {folder / 'graph.png'}")

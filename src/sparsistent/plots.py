@@ -1,0 +1,101 @@
+"""Pictures of a fitted graph, with matplotlib."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsistent.estimators.base import GraphEstimator, optional_import
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POSITIVE = "#2166ac"
+NEGATIVE = "#b2182b"
+
+
+def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
+    """Draw the graph of a fitted estimator.
+
+    Lines are as wide as the partial correlation is strong; positive ones are blue and solid,
+    negative ones red and dashed. Variables without an edge are left out and counted in the title.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Use ``.figure.savefig`` to keep it.
+    """
+    nx = optional_import("networkx", "draw_graph", extra="plots")
+    plt = optional_import("matplotlib.pyplot", "draw_graph", extra="plots")
+    graph = estimator.to_networkx()
+    isolated = list(nx.isolates(graph))
+    graph.remove_nodes_from(isolated)
+    if ax is None:
+        side = 4 + 0.8 * np.sqrt(max(graph.number_of_nodes(), 1))
+        ax = plt.figure(figsize=(1.4 * side, side), layout="constrained").add_subplot()
+    places = _layout(nx, graph)
+    for color, style, sign in ((POSITIVE, "solid", 1), (NEGATIVE, "dashed", -1)):
+        chosen = [
+            (u, v, d["weight"])
+            for u, v, d in graph.edges(data=True)
+            if sign * d["partial_correlation"] > 0
+        ]
+        nx.draw_networkx_edges(
+            graph,
+            places,
+            ax=ax,
+            edgelist=[(u, v) for u, v, _ in chosen],
+            width=[0.5 + 5 * weight for *_, weight in chosen],
+            edge_color=color,
+            style=style,
+            alpha=0.75,
+        )
+    nx.draw_networkx_nodes(graph, places, ax=ax, node_size=50, node_color="#333333")
+    for name, (x, y) in places.items():
+        ax.annotate(
+            # A dollar sign would start a formula.
+            name.replace("$", r"\$"),
+            (x, y),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+            bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.7},
+        )
+    title = f"{graph.number_of_edges()} edges between {graph.number_of_nodes()} variables"
+    ax.set_title(f"{title}; {len(isolated)} without an edge" if isolated else title)
+    ax.margins(0.06)
+    ax.set_axis_off()
+    return ax
+
+
+def _layout(nx: Any, graph: Any) -> dict[str, Any]:
+    """Strong edges short; each connected part laid out by itself, largest first, in rows."""
+    for u, v in graph.edges:
+        graph.edges[u, v]["length"] = 1.5 - 0.5 * graph.edges[u, v]["weight"]
+    places: dict[str, Any] = {}
+    width = 3.0 * np.sqrt(graph.number_of_nodes())
+    left = top = row_height = 0.0
+    for part in sorted(nx.connected_components(graph), key=len, reverse=True):
+        radius = np.sqrt(len(part))
+        if left > 0 and left + 2 * radius > width:
+            left, top, row_height = 0.0, top - row_height, 0.0
+        row_height = max(row_height, 2 * radius + 1.0)
+        center = np.array([left + radius, top - radius])
+        places |= _layout_part(nx, graph.subgraph(part), radius, center)
+        left += 2 * radius + 1.0
+    return places
+
+
+def _layout_part(nx: Any, part: Any, radius: float, center: Any) -> dict[str, Any]:
+    # Stress minimisation reads best, but its cost grows with the cube of the nodes.
+    if part.number_of_nodes() <= 300:
+        drawn = nx.kamada_kawai_layout(part, weight="length", scale=radius, center=center)
+    else:
+        drawn = nx.spring_layout(part, seed=0, scale=radius, center=center)
+    return dict(drawn)
