@@ -58,9 +58,10 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     nx.draw_networkx_nodes(graph, places, ax=ax, node_size=50, node_color="#333333")
     for name, (x, y) in places.items():
         ax.annotate(
-            # A dollar sign would start a formula.
-            name.replace("$", r"\$"),
+            name,
             (x, y),
+            # A dollar sign would start a formula.
+            parse_math=False,
             xytext=(0, 7),
             textcoords="offset points",
             ha="center",

@@ -25,6 +25,7 @@ class Certificate(float):
     smallest_eigenvalue: float
 
     def __new__(cls, residual: float, smallest_eigenvalue: float) -> "Certificate":
+        """A float that carries the eigenvalue along."""
         certificate = super().__new__(cls, residual)
         certificate.smallest_eigenvalue = smallest_eigenvalue
         return certificate

@@ -49,6 +49,9 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         self.n_samples = n_samples
 
     def _read(self, X: Any) -> Moments:
+        # A fit that fails must not leave an earlier graph under the names of the new columns.
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
         self._validate_params()
         if self.covariance == "precomputed":
             return read_covariance(self, X)
@@ -58,6 +61,10 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
                 "or set covariance='precomputed'"
             )
         return read_table(self, X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # n_features_in_ is set before a fit can fail.
+        return hasattr(self, "precision_")
 
     def _n_samples(self, moments: Moments) -> int:
         if moments.n_samples is None:
@@ -121,9 +128,6 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         check_is_fitted(self)
         nx = optional_import("networkx", "to_networkx")
         names = [str(name) for name in column_names(self)]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the column name {twice!r} occurs twice; rename the columns")
         graph = nx.Graph()
         graph.add_nodes_from(names)
         for (i, j), partial in zip(self.edges_, self._partial_correlations(), strict=True):

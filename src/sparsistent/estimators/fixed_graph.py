@@ -90,8 +90,11 @@ def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:
     places = {name: k for k, name in enumerate(names)}
     pairs = set()
     for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2:
-            raise ValueError(f"an edge is a pair of columns, but edges contains {edge!r}")
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise ValueError(
+                f"an edge is a pair of columns, such as (0, 1) or ('a', 'b'), but edges contains "
+                f"{edge!r}"
+            )
         i, j = (_column(end, places) for end in edge)
         if i == j:
             raise ValueError(f"edges contains {edge!r}, which joins a column to itself")

@@ -101,22 +101,24 @@ class GlobalGreedy(GraphEstimator):
         """
         moments = self._read(X)
         p = moments.scale.size
-        threshold = self.threshold
-        if isinstance(threshold, str):
+        if isinstance(self.threshold, str):
             threshold = ebic_edge_threshold(self._n_samples(moments), p)
+        else:
+            threshold = float(self.threshold)
         path = global_greedy(
             moments.correlation,
             threshold,
-            self.backward_factor,
+            float(self.backward_factor),
             loss_offset=2 * float(np.log(moments.scale).sum()),
         )
         try:
             edges = path.edges(threshold)
         except NoEstimateError as error:
+            # Above the rounding of six digits, so that the number works as printed.
+            enough = path.smallest_threshold * (1 + 1e-5)
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
-                f"this sample; drop one of them, or raise the threshold to "
-                f"{path.smallest_threshold:.6g} or more"
+                f"this sample; drop one of them, or raise the threshold to {enough:.6g} or more"
             ) from error
         self._set_estimate(moments, edges)
         self.threshold_ = threshold

@@ -18,17 +18,18 @@ from sparsistent.core.moments import (
 
 def read_table(estimator: Any, X: Any) -> Moments:
     """Moments of a table with one row a sample."""
-    X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2)
+    X = _read_numbers(estimator, X, ensure_min_samples=2)
     names = column_names(estimator)
     _reject_not_finite(X, names)
     moments = column_moments(X, assume_centered=estimator.assume_centered)
-    _reject_degenerate(moments, names)
+    _reject_scales(moments, names)
+    _reject_collinear(moments, names)
     return moments
 
 
 def read_covariance(estimator: Any, S: Any) -> Moments:
     """Moments of a covariance or correlation matrix."""
-    S = validate_data(estimator, S, dtype=np.float64, ensure_all_finite=False)
+    S = _read_numbers(estimator, S)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
         raise ValueError(
@@ -42,7 +43,7 @@ def read_covariance(estimator: Any, S: Any) -> Moments:
             "covariance='precomputed' needs a covariance matrix"
         )
     moments = covariance_moments(S, estimator.n_samples)
-    _reject_degenerate(moments, names)
+    _reject_scales(moments, names)
     _reject_asymmetric(S / moments.scale / moments.scale[:, None], names)
     smallest = linalg.eigvalsh(moments.correlation, subset_by_index=[0, 0])[0]
     if smallest < -1e-8:
@@ -50,6 +51,7 @@ def read_covariance(estimator: Any, S: Any) -> Moments:
             f"the covariance matrix is not positive semi-definite: at unit variances its smallest "
             f"eigenvalue is {smallest:.3g}; pass a covariance of complete data, or repair it first"
         )
+    _reject_collinear(moments, names)
     return moments
 
 
@@ -66,9 +68,54 @@ def describe_dependence(names: NDArray[np.object_], node: int, neighbors: list[i
     return f"{names[node]!r} has no variance left given {_listed(names, neighbors)}"
 
 
-def _listed(names: NDArray[np.object_], which: Any, most: int = 8) -> str:
+def _listed(names: Any, which: Any, most: int = 8) -> str:
     shown = ", ".join(repr(names[k]) for k in which[:most])
     return shown if len(which) <= most else f"{shown} and {len(which) - most} more"
+
+
+def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
+    if np.ma.is_masked(X):
+        # scikit-learn would take what stands under the mask for data.
+        X = X.astype(np.float64).filled(np.nan)
+    if hasattr(X, "columns"):
+        _reject_labels(list(X.columns))
+    try:
+        return validate_data(  # type: ignore[no-any-return]
+            estimator, X, dtype=np.float64, ensure_all_finite=False, **options
+        )
+    except (TypeError, ValueError) as error:
+        if not (bad := _columns_without_numbers(X)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"{_listed(bad, range(len(bad)))} cannot be read as numbers "
+            f"({str(error).splitlines()[0]}); drop these columns, or encode them as numbers"
+        ) from error
+
+
+def _reject_labels(labels: list[Any]) -> None:
+    if not labels:
+        raise ValueError("X has 0 columns; pass a table with at least one")
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(f"the column name {twice!r} occurs twice; rename the columns")
+
+
+def _columns_without_numbers(X: Any) -> list[Any]:
+    if hasattr(X, "columns"):
+        return [label for label in X.columns if not _is_numeric(X[label])]
+    X = np.asarray(X, dtype=object)
+    columns = X.T if X.ndim == 2 else []
+    return [f"x{k}" for k, column in enumerate(columns) if not _is_numeric(column)]
+
+
+def _is_numeric(column: Any) -> bool:
+    values = np.asarray(column)
+    try:
+        values.astype(np.complex128)
+    except (TypeError, ValueError):
+        return False
+    return values.dtype.kind not in "mM"
 
 
 def _reject_not_finite(X: Array, names: NDArray[np.object_]) -> None:
@@ -84,22 +131,28 @@ def _reject_not_finite(X: Array, names: NDArray[np.object_]) -> None:
     )
 
 
-def _reject_degenerate(moments: Moments, names: NDArray[np.object_]) -> None:
+def _reject_scales(moments: Moments, names: NDArray[np.object_]) -> None:
     if (constant := np.flatnonzero(moments.scale == 0)).size:
-        raise ValueError(f"{_listed(names, constant)} is constant (no variance); drop it")
+        verb, them = ("is", "it") if constant.size == 1 else ("are", "them")
+        raise ValueError(f"{_listed(names, constant)} {verb} constant (no variance); drop {them}")
     with np.errstate(over="ignore", under="ignore"):
         variance = moments.scale**2
-        extreme = (variance < 1e-300) | (variance > 1e300)
+        extreme = ~((variance >= 1e-300) & (variance <= 1e300))
     if extreme.any():
         raise ValueError(
             f"the variance of {_listed(names, np.flatnonzero(extreme))} is outside the range of "
             "floating-point numbers; express it in another unit"
         )
+
+
+def _reject_collinear(moments: Moments, names: NDArray[np.object_]) -> None:
     if (pair := collinear_pair(moments.correlation)) is not None:
         i, j = pair
+        # Two samples lie on a line, whatever the columns.
+        way_out = "find more than two samples" if moments.n_samples == 2 else "drop one of them"
         raise ValueError(
             f"{names[i]!r} and {names[j]!r} are collinear (correlation "
-            f"{moments.correlation[i, j]:.10f}); drop one of them"
+            f"{moments.correlation[i, j]:.10f}); {way_out}"
         )
 
 

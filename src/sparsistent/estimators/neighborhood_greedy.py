@@ -98,15 +98,16 @@ class NeighborhoodGreedy(GraphEstimator):
             The estimator itself.
         """
         moments = self._read(X)
-        threshold = self.threshold
-        relative = isinstance(threshold, str)
-        if isinstance(threshold, str):
+        relative = isinstance(self.threshold, str)
+        if isinstance(self.threshold, str):
             threshold = ebic_neighbor_threshold(self._n_samples(moments), moments.scale.size)
+        else:
+            threshold = float(self.threshold)
         path = neighborhood_greedy(
             moments.correlation,
             moments.scale,
             threshold,
-            self.backward_factor,
+            float(self.backward_factor),
             self.combine,
             relative,
         )
