@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 POSITIVE = "#2166ac"
 NEGATIVE = "#b2182b"
+LONGEST_LABEL = 40
 
 
 def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
@@ -58,7 +59,7 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     nx.draw_networkx_nodes(graph, places, ax=ax, node_size=50, node_color="#333333")
     for name, (x, y) in places.items():
         ax.annotate(
-            name,
+            name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…",
             (x, y),
             # A dollar sign would start a formula.
             parse_math=False,
