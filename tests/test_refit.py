@@ -8,8 +8,9 @@ import pytest
 import reference
 from requirements import require_r
 
-from sparsistent import FixedGraph, GaussianGraphicalModel
+from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.likelihood import Certificate
+from sparsistent.core.newton import newton
 from sparsistent.greedy.refit import delete_edge, estimate, fit_graph, insert_edge
 
 
@@ -169,6 +170,42 @@ def test_more_variables_than_samples():
     fitted = FixedGraph(model.edges).fit(X)
     assert fitted.certificate_ <= 1e-6
     assert fitted.certificate_.smallest_eigenvalue > 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_newton_agrees_with_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    p = 10
+    S = random_correlation(rng, p)
+    edges = np.array(random_graph(rng, p, density=0.5))
+    start = np.eye(p)
+    precision, mismatch = newton(S, edges[:, 0], edges[:, 1], start)
+    assert mismatch < 1e-10
+    np.testing.assert_allclose(precision, precomputed(edges, S).precision_, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nearly_collinear_columns_are_certified_or_refused(seed):
+    """Two factors and little noise: variables determine each other to 2 up to 18 digits."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(3, 40)), int(rng.integers(4, 14))
+    noise = 10.0 ** rng.uniform(-9, -1)
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, p)) + noise * rng.normal(size=(n, p))
+    for estimator in (
+        FixedGraph(random_graph(rng, p, density=0.5)),
+        GlobalGreedy(10.0 ** rng.uniform(-6, -0.5)),
+        NeighborhoodGreedy(combine="or"),
+    ):
+        try:
+            estimator.fit(X)
+        except ValueError as error:
+            message = str(error)
+        else:
+            message = ""
+            assert estimator.certificate_ <= 1e-6
+        assert not message or "no estimate exists" in message or "collinear" in message
+        if noise > 1e-2 and n > p:
+            assert not message
 
 
 def test_certificate_reads_like_a_number():

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.greedy.path import Path
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
@@ -112,16 +113,21 @@ class GlobalGreedy(GraphEstimator):
             loss_offset=2 * float(np.log(moments.scale).sum()),
         )
         try:
-            edges = path.edges(threshold)
+            self._set_estimate(moments, path.edges(threshold))
         except NoEstimateError as error:
-            # Above the rounding of six digits, so that the number works as printed.
-            enough = path.smallest_threshold * (1 + 1e-5)
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
-                f"this sample; drop one of them, or raise the threshold to {enough:.6g} or more"
+                f"this sample; drop one of them, or raise the threshold{_enough(path)}"
             ) from error
-        self._set_estimate(moments, edges)
         self.threshold_ = threshold
         self.path_ = path
         self.n_iter_ = path.n_steps(threshold)
         return self
+
+
+def _enough(path: Path) -> str:
+    """By how much to raise the threshold, where the path knows it."""
+    if path.obstacle is None:
+        return ""
+    # Above the rounding of six digits, so that the number works as printed.
+    return f" to {path.smallest_threshold * (1 + 1e-5):.6g} or more"

@@ -6,7 +6,7 @@ forward step whose gain is not above that ε.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Obstacle:
     """A forward step that could not be taken, because no estimate exists beyond it."""
 
     score: float
-    error: NoEstimateError
+    error: NoEstimateError = field(compare=False)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,12 @@ three cases cover every change of one edge:
   always one), then the rows around it are relaxed;
 - a removed edge: closed form where it was the only link between two components, else relaxed.
 
-A forest therefore never iterates. All of this is at unit variances.
+A forest therefore never iterates. Where variables nearly determine each other, rows move too slowly
+or cannot take the step, and Newton's method solves the component as a whole. All of this is at unit
+variances.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from sparsistent.core import edges as kernels
 from sparsistent.core.likelihood import Certificate, certify, invert
 from sparsistent.core.moments import LEAST_VARIANCE
+from sparsistent.core.newton import newton
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,10 +34,16 @@ PrecisionArrays = tuple[Integers, Integers, Array, Array]
 TOLERANCE = 1e-11
 # A step of W_ij towards S_ij may shrink the variance of a row, given its neighbours, to this share.
 LEAST_SHARE = 0.1
-# Entries of W written between two looks at the keyboard, and the sweeps after which a refit gives
-# up (what it then leaves shows in the certificate).
+# Entries of W written between two looks at the keyboard.
 SLICE_WORK = 20_000_000
-MOST_SWEEPS = 20_000
+# Sweeps over all nodes after which Newton's method takes over (ten are usual), and the largest
+# number of free entries that it is given.
+MOST_SWEEPS = 100
+MOST_ENTRIES = 3_000
+# An estimate that misses the sample by more than POLISHED on its graph is solved once more; one
+# that cannot be brought below MISMATCH does not exist, to the precision of floating-point numbers.
+POLISHED = 1e-9
+MISMATCH = 1e-7
 
 
 class NoEstimateError(ValueError):
@@ -87,8 +97,9 @@ def insert_edge(graph: FittedGraph, i: int, j: int) -> None:
         _join(graph, i, j)
         return
     before = _precision_arrays(graph)
-    _place(graph, i, j)
-    _settle(graph, before)
+    if not (_place(graph, i, j) and _relax(graph)):
+        _solve(graph, i, before)
+    _update_loss(graph, before)
 
 
 def delete_edge(graph: FittedGraph, i: int, j: int) -> None:
@@ -99,7 +110,9 @@ def delete_edge(graph: FittedGraph, i: int, j: int) -> None:
     side = _reachable(graph, i)
     if side[j]:
         graph.pending[[i, j]] = 1.0
-        _settle(graph, before)
+        if not _relax(graph):
+            _solve(graph, i, before)
+        _update_loss(graph, before)
         return
     correlation = graph.W[i, j]
     _shift_diagonal(graph, i, j, -1.0)
@@ -109,7 +122,7 @@ def delete_edge(graph: FittedGraph, i: int, j: int) -> None:
     graph.component[others] = others[0]
     graph.W[np.ix_(members, others)] = 0.0
     graph.W[np.ix_(others, members)] = 0.0
-    graph.loss -= np.log1p(-(correlation**2))
+    graph.loss -= math.log1p(-(correlation**2))
 
 
 def fit_graph(S: Array, edges: Iterable[tuple[int, int]]) -> FittedGraph:
@@ -126,14 +139,28 @@ def fit_graph(S: Array, edges: Iterable[tuple[int, int]]) -> FittedGraph:
         else:
             inner.append((i, j))
     before = _precision_arrays(graph)
-    for i, j in inner:
-        _place(graph, i, j)
-    _settle(graph, before)
+    placed = [_place(graph, i, j) for i, j in inner]
+    if not (all(placed) and _relax(graph)):
+        for member in {int(graph.component[i]): i for i, _ in inner}.values():
+            _solve(graph, member, before)
+    _update_loss(graph, before)
     return graph
 
 
 def estimate(graph: FittedGraph) -> tuple[Array, Array, Certificate]:
     """Precision, its inverse by a fresh factorisation, and the certificate, at unit variances."""
+    try:
+        result = _factorise(graph)
+    except np.linalg.LinAlgError:
+        result = None
+    if result is not None and result[2] <= POLISHED:
+        return result
+    for member in np.unique(graph.component, return_index=True)[1]:
+        _solve(graph, int(member), _precision_arrays(graph))
+    return _factorise(graph)
+
+
+def _factorise(graph: FittedGraph) -> tuple[Array, Array, Certificate]:
     everyone = np.arange(graph.S.shape[0])
     precision = _precision_block(_precision_arrays(graph), everyone, everyone)
     covariance = invert(precision)
@@ -154,7 +181,7 @@ def _join(graph: FittedGraph, i: int, j: int) -> None:
     _link(graph, i, j, value)
     _link(graph, j, i, value)
     _shift_diagonal(graph, i, j, 1.0)
-    graph.loss += np.log1p(-s * s)
+    graph.loss += math.log1p(-s * s)
 
 
 def _shift_diagonal(graph: FittedGraph, i: int, j: int, sign: float) -> None:
@@ -163,22 +190,27 @@ def _shift_diagonal(graph: FittedGraph, i: int, j: int, sign: float) -> None:
     graph.theta_diagonal[[i, j]] += sign * s * s / (1.0 - s * s)
 
 
-def _place(graph: FittedGraph, i: int, j: int) -> None:
-    """Bring W_ij to S_ij with W positive definite throughout, leaving the rest to be relaxed."""
+def _place(graph: FittedGraph, i: int, j: int) -> bool:
+    """Bring W_ij to S_ij with W positive definite throughout, leaving the rest to be relaxed.
+
+    False where the rows cannot take it.
+    """
     _link(graph, i, j, 0.0)
     _link(graph, j, i, 0.0)
     goal = graph.S[i, j]
     while True:
         step = goal - graph.W[i, j]
+        shortest = abs(step) / 100
         while not _move(graph, i, j, graph.W[i, j] + step) and not _move(
             graph, j, i, graph.W[i, j] + step
         ):
             step /= 2
-            if abs(step) < LEAST_VARIANCE:
-                raise _no_estimate(graph, i)
+            if abs(step) < shortest:
+                return False
         if graph.W[i, j] == goal:
-            return
-        _relax(graph)
+            return True
+        if not _relax(graph):
+            return False
 
 
 def _move(graph: FittedGraph, i: int, j: int, target: float) -> bool:
@@ -191,11 +223,11 @@ def _move(graph: FittedGraph, i: int, j: int, target: float) -> bool:
     return True
 
 
-def _relax(graph: FittedGraph) -> None:
-    """Update rows until none moves."""
+def _relax(graph: FittedGraph, sweeps: int = MOST_SWEEPS) -> bool:
+    """Update rows until none moves; False where that takes too long or a row has no room left."""
     p = graph.S.shape[0]
-    budget = max(1, SLICE_WORK // p)
-    for _ in range(MOST_SWEEPS * p // budget + 1):
+    budget = min(max(1, SLICE_WORK // p), sweeps * p)
+    for _ in range(-(-sweeps * p // budget)):
         updates = kernels.relax(
             graph.W,
             graph.neighbors,
@@ -208,31 +240,68 @@ def _relax(graph: FittedGraph) -> None:
             budget,
             LEAST_VARIANCE,
         )
-        if updates < 0:
-            raise _no_estimate(graph, -1 - updates)
         if updates < budget:
-            return
+            return bool(updates >= 0)
+    return False
 
 
-def _settle(graph: FittedGraph, before: PrecisionArrays) -> None:
-    """Relax, then bring the loss up to date: ``before`` is the precision it was last taken at.
+def _solve(graph: FittedGraph, member: int, start: PrecisionArrays) -> None:
+    """Solve the component of a node by Newton's method, from an earlier precision.
+
+    A component too large for that is given more sweeps.
+    """
+    nodes = np.flatnonzero(graph.component == graph.component[member])
+    if nodes.size + graph.degree[nodes].sum() // 2 > MOST_ENTRIES:
+        if not _relax(graph, sweeps=MOST_SWEEPS**2):
+            raise _no_estimate(graph, member)
+        return
+    position = _positions(nodes, graph.degree.size)
+    rows = np.repeat(np.arange(nodes.size), graph.degree[nodes])
+    slots = np.concatenate([np.arange(d) for d in graph.degree[nodes]])
+    columns = position[graph.neighbors[nodes[rows], slots]]
+    once = rows < columns
+    window = np.ix_(nodes, nodes)
+    support = np.eye(nodes.size, dtype=np.bool_)
+    support[rows, columns] = True
+    begin = np.where(support, _precision_block(start, nodes, position), 0.0)
+    precision, mismatch = newton(graph.S[window], rows[once], columns[once], begin)
+    determined = int(np.diag(precision).argmax())
+    variance = 1.0 / precision[determined, determined]
+    # Where there is no estimate, the smallest variance and the mismatch vanish together.
+    if variance < LEAST_VARIANCE or mismatch > min(MISMATCH, variance / 100):
+        raise _no_estimate(graph, int(nodes[determined]))
+    graph.W[window] = invert(precision)
+    graph.theta_diagonal[nodes] = np.diag(precision)
+    graph.theta[nodes[rows], slots] = precision[rows, columns]
+    graph.pending[nodes] = 0.0
+    graph.touched[nodes] = True
+
+
+def _update_loss(graph: FittedGraph, before: PrecisionArrays) -> None:
+    """Bring the loss up to date: ``before`` is the precision it was last taken at.
 
     L(Θ + Δ) − L(Θ) = tr(ΔS) + log det(I − WΔ), with W the new inverse; Δ lives on the nodes that
-    were touched and their neighbours.
+    were touched and their neighbours, and most of it is rounding.
     """
-    _relax(graph)
     near = graph.touched.copy()
     for j in np.flatnonzero(graph.touched):
         near[graph.neighbors[j, : graph.degree[j]]] = True
     graph.touched[:] = False
     nodes = np.flatnonzero(near)
-    position = np.full(near.size, -1)
-    position[nodes] = np.arange(nodes.size)
+    position = _positions(nodes, near.size)
     after = _precision_arrays(graph)
     delta = _precision_block(after, nodes, position) - _precision_block(before, nodes, position)
+    matters = np.abs(delta).max(axis=1, initial=0.0) > TOLERANCE
+    nodes, delta = nodes[matters], delta[np.ix_(matters, matters)]
     window = np.ix_(nodes, nodes)
     determinant = np.linalg.slogdet(np.eye(nodes.size) - graph.W[window] @ delta)[1]
     graph.loss += float((delta * graph.S[window]).sum() + determinant)
+
+
+def _positions(nodes: Integers, p: int) -> Integers:
+    position = np.full(p, -1)
+    position[nodes] = np.arange(nodes.size)
+    return position
 
 
 def _precision_arrays(graph: FittedGraph) -> PrecisionArrays:
