@@ -35,16 +35,21 @@ def ill_conditioned_covariance(rng, p):
     return effect @ np.diag(rng.uniform(0.1, 1, p)) @ effect.T
 
 
+def diamond_covariance(tau):
+    """The paper's, entry by entry."""
+    sigma = np.full((4, 4), tau)
+    np.fill_diagonal(sigma, 1.0)
+    sigma[1, 2] = sigma[2, 1] = 0.0
+    sigma[0, 3] = sigma[3, 0] = 2 * tau**2
+    return sigma
+
+
 def diamonds_covariance(rng, p):
     """Diamonds, on which forward steps take an edge that a backward step must take out again."""
     truth = np.eye(p)
     for first in range(0, p - 3, 4):
-        tau = rng.uniform(0.5, 0.66)
-        block = np.full((4, 4), tau)
-        np.fill_diagonal(block, 1.0)
-        block[1, 2] = block[2, 1] = 0.0
-        block[0, 3] = block[3, 0] = 2 * tau**2
-        truth[first : first + 4, first : first + 4] = block
+        block = slice(first, first + 4)
+        truth[block, block] = diamond_covariance(rng.uniform(0.5, 0.66))
     order = rng.permutation(p)
     return truth[np.ix_(order, order)]
 

@@ -72,12 +72,7 @@ def test_neighborhoods_take_the_same_steps(batch, relative):
 
 
 def test_population_diamond():
-    tau = 0.5
-    S = np.full((4, 4), tau)
-    np.fill_diagonal(S, 1.0)
-    S[1, 2] = S[2, 1] = 0.0
-    S[0, 3] = S[3, 0] = 2 * tau**2
-    path = global_greedy(S, 1e-6, 0.5)
+    path = global_greedy(problems.diamond_covariance(0.5), 1e-6, 0.5)
     assert {(s.i, s.j) for s in path[:3]} == {(0, 1), (0, 2), (0, 3)}
     assert summary(path[3:]) == [
         (True, 1, 2),

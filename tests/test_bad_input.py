@@ -240,27 +240,29 @@ def refusal(estimator, table):
     return None
 
 
-def test_no_estimate_of_the_global_search_names_a_threshold_that_works():
-    met = 0
-    for seed in range(30):
-        few = np.random.default_rng(seed).normal(size=(3, 6))
-        if message := refusal(GlobalGreedy(0.1), few):
-            met += 1
-            assert "no estimate exists at threshold 0.1: 'x" in message
-            usable = float(re.search(r"raise the threshold to (\S+) or more", message)[1])
-            assert GlobalGreedy(usable).fit(few).certificate_ <= 1e-6
-    assert met >= 20
-
-
-def test_no_estimate_on_joined_neighborhoods():
+@pytest.mark.parametrize(
+    ("estimator", "least"),
+    [
+        (GlobalGreedy(0.1), 20),
+        (NeighborhoodGreedy(0.1, combine="or"), 3),
+        (NeighborhoodGreedy(combine="or"), 20),
+    ],
+)
+def test_no_estimate_comes_with_a_threshold_that_works(estimator, least):
     met = 0
     for seed in range(150):
         few = np.random.default_rng(seed).normal(size=(3, 6))
-        if message := refusal(NeighborhoodGreedy(0.1, combine="or"), few):
+        if message := refusal(clone(estimator), few):
             met += 1
-            assert re.search("no variance left given 'x.*or raise the threshold", message)
-            assert NeighborhoodGreedy(2.0, combine="or").fit(few).certificate_ <= 1e-6
-    assert met >= 3
+            assert re.search(r"no estimate exists at threshold \S+: 'x\d' has no variance", message)
+            usable = float(re.search(r"or set threshold=(\S+), at which one exists$", message)[1])
+            repaired = clone(estimator).set_params(threshold=usable)
+            assert repaired.fit(few).certificate_ <= 1e-6
+            if estimator.threshold != "auto":
+                # And no smaller one would have done: below it lies the graph that has none.
+                smaller = clone(estimator).set_params(threshold=usable * (1 - 3e-5))
+                assert "no estimate exists" in refusal(smaller, few)
+    assert met >= least
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -270,7 +272,9 @@ def test_no_estimate_on_a_complete_graph(seed):
     assert_refused(complete, few, "no variance left given 'x", "some of their edges", "samples")
 
 
-@pytest.mark.parametrize("threshold", [0, -1.0, np.nan, np.inf, "nonsense", None, False, [0.1]])
+@pytest.mark.parametrize(
+    "threshold", [0, -1.0, np.nan, np.inf, "nonsense", None, False, True, [0.1]]
+)
 @every_greedy
 def test_thresholds_out_of_range(estimator, threshold):
     wrong = clone(estimator).set_params(threshold=threshold)
@@ -293,6 +297,7 @@ def test_backward_factors_out_of_range(estimator, factor):
         ({"n_samples": 300}, ["n_samples", "leave it out", "covariance='precomputed'"]),
         ({"n_samples": 0, "covariance": "precomputed"}, ["'n_samples'", "[1, inf)"]),
         ({"n_samples": 9.5, "covariance": "precomputed"}, ["'n_samples'", "int"]),
+        ({"n_samples": True, "covariance": "precomputed"}, ["'n_samples'", "int"]),
     ],
 )
 @every_estimator
@@ -362,11 +367,11 @@ def test_a_failed_fit_forgets_the_one_before():
         model = clone(estimator).fit(named(X))
         with pytest.raises(ValueError, match="constant"):
             model.fit(named(np.ones((5, 4)), ["k", "l", "m", "n"]))
-        for method in (model.to_frame, model.to_networkx):
+        for method in (model.to_frame, model.to_networkx, model.get_precision):
             with pytest.raises(NotFittedError):
                 method()
         for method in (model.score, model.mahalanobis, model.error_norm):
-            with pytest.raises(AttributeError):
+            with pytest.raises(NotFittedError):
                 method(named(X, ["k", "l", "m", "n"]))
         assert model.fit(X).edges_.tolist() == CHAIN.edges.tolist()
         assert not hasattr(model, "feature_names_in_")

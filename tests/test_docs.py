@@ -4,10 +4,12 @@ import doctest
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("page", ["paper.md"])
@@ -19,6 +21,20 @@ def test_examples_of_a_page(page):
     results = doctest.DocTestRunner().run(examples, out=report.append)
     assert results.attempted > 0
     assert results.failed == 0, "".join(report)
+
+
+def test_the_five_lines_of_the_readme(capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    model = names["model"]
+    assert "mean perimeter" in capsys.readouterr().out
+    columns = re.search(r"# (.*): by column name", code)[1].split(", ")
+    assert model.to_frame().columns.tolist() == columns
+    attributes = re.findall(r"`model\.(\w+)", text)
+    assert attributes
+    assert [name for name in attributes if not hasattr(model, name)] == []
 
 
 def test_modules_named_on_the_page_exist():

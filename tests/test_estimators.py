@@ -375,17 +375,29 @@ def test_what_is_not_installed_is_named(monkeypatch, module, use, extra):
         use(model)
 
 
-@pytest.mark.parametrize("method", ["to_frame", "to_networkx"])
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("to_frame", []),
+        ("to_networkx", []),
+        ("get_precision", []),
+        ("score", [X]),
+        ("mahalanobis", [X]),
+        ("error_norm", [np.eye(P)]),
+    ],
+)
 @every_estimator
-def test_exports_need_a_fit(estimator, method):
+def test_results_need_a_fit(estimator, method, arguments):
     with pytest.raises(NotFittedError, match="Call 'fit'"):
-        getattr(clone(estimator), method)()
+        getattr(clone(estimator), method)(*arguments)
 
 
 def test_an_estimate_that_misses_the_sample_comes_with_a_warning(monkeypatch):
     monkeypatch.setattr("sparsistent.estimators.base.CERTIFIED", -1.0)
-    with pytest.warns(ConvergenceWarning, match=r"misses the sample by .* \(certificate_\)"):
-        GlobalGreedy().fit(X)
+    for estimator in ALL:
+        with pytest.warns(ConvergenceWarning, match=r"by .* \(certificate_\)") as caught:
+            clone(estimator).fit(X)
+        assert [warning.filename for warning in caught] == [__file__]  # where the user called it
 
 
 def test_nothing_is_printed(capfd):

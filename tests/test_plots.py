@@ -82,6 +82,7 @@ def test_an_edge_without_correlation():
     model = FixedGraph([(0, 1)], covariance="precomputed").fit(np.eye(2))
     ax = draw_graph(model)
     assert labels(ax) == ["x0", "x1"]
+    assert ax.get_title() == "1 edge between 2 variables"
     saved(ax)
 
 

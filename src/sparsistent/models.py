@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import coo_array, csc_array, diags_array, issparse, tril
+from scipy.sparse import csc_array, diags_array, issparse, tril
 from scipy.sparse.linalg import eigsh, splu
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 _BLOCK_ENTRIES = 2**22
 # Above this size the extreme eigenvalues come from Lanczos, to this relative accuracy.
 _DENSE_SPECTRUM = 1_000
-_SPECTRUM_TOLERANCE = 1e-4
+_LANCZOS = 1e-4
 
 
 class GaussianGraphicalModel:
@@ -86,8 +86,8 @@ class GaussianGraphicalModel:
         scale = 1.0 / (1.0 - correlation**2)
         diagonal = np.full(p, (1.0 + correlation**2) * scale)
         diagonal[[0, -1]] = scale if p > 1 else 1.0
-        first = np.arange(p - 1)
-        return cls(_symmetric(diagonal, first, first + 1, np.full(p - 1, -correlation * scale)))
+        nodes = np.arange(p)
+        return cls(_symmetric(diagonal, nodes[:-1], nodes[1:], -correlation * scale))
 
     @classmethod
     def star(cls, p: int, degree: int, correlation: float) -> Self:
@@ -111,9 +111,7 @@ class GaussianGraphicalModel:
         diagonal = np.ones(p)
         diagonal[0] += degree * correlation**2 * scale
         diagonal[1 : degree + 1] = scale
-        leaves = np.arange(1, degree + 1)
-        hub = np.zeros(degree, dtype=np.intp)
-        return cls(_symmetric(diagonal, hub, leaves, np.full(degree, -correlation * scale)))
+        return cls(_symmetric(diagonal, 0, np.arange(1, degree + 1), -correlation * scale))
 
     @classmethod
     def grid(cls, rows: int, cols: int, weight: float) -> Self:
@@ -128,12 +126,12 @@ class GaussianGraphicalModel:
         [[0, 1], [0, 2], [1, 3], [2, 3]]
         """
         rows, cols = _check_size("rows", rows), _check_size("cols", cols)
-        largest = 2 * np.cos(np.pi / (rows + 1)) + 2 * np.cos(np.pi / (cols + 1))
-        _check_inside("weight", weight, -1.0 / largest, 1.0 / largest)
+        bound = 1.0 / (2 * np.cos(np.pi / (rows + 1)) + 2 * np.cos(np.pi / (cols + 1)))
+        _check_inside("weight", weight, -bound, bound)
         node = np.arange(rows * cols).reshape(rows, cols)
         first = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()])
         second = np.concatenate([node[:, 1:].ravel(), node[1:].ravel()])
-        return cls(_identity_minus(weight, _adjacency(rows * cols, first, second)))
+        return cls(_symmetric(np.ones(rows * cols), first, second, -weight))
 
     @classmethod
     def diamond(cls, correlation: float) -> Self:
@@ -151,9 +149,8 @@ class GaussianGraphicalModel:
         _check_inside("correlation", correlation, -np.sqrt(0.5), np.sqrt(0.5))
         # Given 1 and 2, which are independent, 0 and 3 are independent with this variance.
         scale = 1.0 / (1.0 - 2.0 * correlation**2)
-        first, second = np.array([0, 0, 1, 2, 1]), np.array([1, 2, 3, 3, 2])
         values = scale * np.array([-correlation] * 4 + [2.0 * correlation**2])
-        return cls(_symmetric(np.full(4, scale), first, second, values))
+        return cls(_symmetric(np.full(4, scale), [0, 0, 1, 2, 1], [1, 2, 3, 3, 2], values))
 
     @classmethod
     def random(
@@ -182,27 +179,20 @@ class GaussianGraphicalModel:
         n_pairs = p * (p - 1) // 2
         n_edges = rng.binomial(n_pairs, average_degree / max(p - 1, 1))
         # Pair (i, j), i < j, has the number j(j − 1)/2 + i.
-        pairs = np.sort(rng.choice(n_pairs, size=n_edges, replace=False)).astype(np.int64)
+        pairs = rng.choice(n_pairs, size=n_edges, replace=False)
         second = ((1 + np.sqrt(1 + 8 * pairs)) / 2).astype(np.int64)
         first = pairs - second * (second - 1) // 2
-        adjacency = _adjacency(p, first, second, rng if signed else None)
-        _check_inside("weight", weight, *_admissible_weights(adjacency, weight))
-        return cls(_identity_minus(weight, adjacency))
+        signs = rng.choice([-1.0, 1.0], n_edges) if signed else np.ones(n_edges)
+        limits = _admissible_weights(weight, p, first, second, signs)
+        _check_inside("weight", weight, *limits)
+        return cls(_symmetric(np.ones(p), first, second, -weight * signs))
 
     @classmethod
-    def hub(
-        cls,
-        p: int,
-        n_hubs: int,
-        weight: float,
-        signed: bool = False,
-        random_state: RandomState = None,
-    ) -> Self:
+    def hub(cls, p: int, n_hubs: int, weight: float) -> Self:
         """Consecutive groups of nodes, the first of each joined to the others; Θ = I − weight·A.
 
         The groups' sizes differ by at most one. The weight's size must be below
-        1/√(largest group − 1). ``signed=True`` gives each edge's weight a random sign; nothing
-        else is random.
+        1/√(largest group − 1).
 
         Examples
         --------
@@ -211,15 +201,14 @@ class GaussianGraphicalModel:
         """
         p = _check_size("p", p)
         n_hubs = _check_size("n_hubs", n_hubs, largest=p)
-        # The eigenvalues of a star's adjacency matrix are ±√leaves, whatever the edges' signs.
+        # The extreme eigenvalues of a star's adjacency matrix are ±√leaves.
         leaves = -(-p // n_hubs) - 1
         bound = 1.0 / np.sqrt(leaves) if leaves else np.inf
         _check_inside("weight", weight, -bound, bound)
         groups = np.array_split(np.arange(p), n_hubs)
-        first = np.concatenate([np.full(len(group) - 1, group[0]) for group in groups])
-        second = np.concatenate([group[1:] for group in groups])
-        rng = _generator(random_state) if signed else None
-        return cls(_identity_minus(weight, _adjacency(p, first, second, rng)))
+        hubs = np.repeat([group[0] for group in groups], [len(group) - 1 for group in groups])
+        members = np.concatenate([group[1:] for group in groups])
+        return cls(_symmetric(np.ones(p), hubs, members, -weight))
 
     @classmethod
     def band(cls, p: int, bandwidth: int, weight: float) -> Self:
@@ -232,12 +221,11 @@ class GaussianGraphicalModel:
         """
         p = _check_size("p", p)
         bandwidth = _check_size("bandwidth", bandwidth, smallest=0, largest=p - 1)
-        lags = range(1, bandwidth + 1)
-        first = np.concatenate([np.arange(p - lag) for lag in lags] or [np.arange(0)])
-        second = np.concatenate([np.arange(lag, p) for lag in lags] or [np.arange(0)])
-        adjacency = _adjacency(p, first, second)
-        _check_inside("weight", weight, *_admissible_weights(adjacency, weight))
-        return cls(_identity_minus(weight, adjacency))
+        node, lag = np.ogrid[:p, 1 : bandwidth + 1]
+        first, lag = np.nonzero(node + lag < p)
+        second = first + lag + 1
+        _check_inside("weight", weight, *_admissible_weights(weight, p, first, second))
+        return cls(_symmetric(np.ones(p), first, second, -weight))
 
     @classmethod
     def from_precision(cls, precision: Any, tolerance: float = 0.0) -> Self:
@@ -287,17 +275,15 @@ class GaussianGraphicalModel:
     @cached_property
     def covariance(self) -> FloatArray:
         """Σ = Θ⁻¹ as a dense array."""
-        factor = cho_factor(self.precision, lower=True)
-        inverse = cho_solve(factor, np.eye(self.n_features))
+        inverse = cho_solve(cho_factor(self.precision), np.eye(self.n_features))
         return _read_only((inverse + inverse.T) / 2)
 
     @cached_property
     def edges(self) -> IntArray:
         """The pairs i < j with Θ_ij ≠ 0, in lexicographic order; shape (m, 2)."""
-        lower = tril(self._precision, k=-1).tocoo()
-        order = np.lexsort((lower.row, lower.col))
-        edges = np.column_stack([lower.col[order], lower.row[order]])
-        return _read_only(edges.astype(np.intp))
+        # Column by column, as the lower triangle is stored.
+        lower = tril(self._precision, k=-1)
+        return _read_only(np.column_stack([lower.col, lower.row]).astype(np.intp))
 
     @property
     def max_degree(self) -> int:
@@ -378,52 +364,36 @@ def _read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
     return array
 
 
-def _symmetric(
-    diagonal: FloatArray, first: npt.ArrayLike, second: npt.ArrayLike, values: FloatArray
-) -> csc_array:
+def _symmetric(diagonal: FloatArray, first: Any, second: Any, values: Any) -> csc_array:
+    """The symmetric matrix with these values at the pairs (first, second); all broadcast."""
     nodes = np.arange(len(diagonal))
+    first, second, values = np.broadcast_arrays(first, second, values)
     rows = np.concatenate([nodes, first, second])
     cols = np.concatenate([nodes, second, first])
     entries = np.concatenate([diagonal, values, values])
-    return csc_array(coo_array((entries, (rows, cols)), shape=(len(nodes), len(nodes))))
+    return csc_array((entries, (rows, cols)), shape=(len(nodes), len(nodes)))
 
 
-def _adjacency(
-    p: int,
-    first: npt.NDArray[np.integer[Any]],
-    second: npt.NDArray[np.integer[Any]],
-    sign_rng: np.random.Generator | None = None,
-) -> csc_array:
-    signs = np.ones(len(first)) if sign_rng is None else sign_rng.choice([-1.0, 1.0], len(first))
-    adjacency = _symmetric(np.zeros(p), first, second, signs)
-    adjacency.eliminate_zeros()
-    return adjacency
-
-
-def _identity_minus(weight: float, adjacency: csc_array) -> csc_array:
-    return csc_array(diags_array(np.ones(adjacency.shape[0])) - weight * adjacency)
-
-
-def _admissible_weights(adjacency: csc_array, weight: float) -> tuple[float, float]:
+def _admissible_weights(
+    weight: float, p: int, first: IntArray, second: IntArray, signs: Any = 1.0
+) -> tuple[float, float]:
     """Weights for which I − weight·A is positive definite: between 1/λ_min(A) and 1/λ_max(A)."""
-    if adjacency.nnz == 0:
+    if not len(first):
         return -np.inf, np.inf
+    adjacency = _symmetric(np.zeros(p), first, second, signs)
     # Diagonal dominance settles most cases without an eigenvalue.
     dominated = 1.0 / abs(adjacency).sum(axis=0).max()
     if abs(weight) < dominated:
         return -dominated, dominated
-    if adjacency.shape[0] <= _DENSE_SPECTRUM:
-        eigenvalues = np.linalg.eigvalsh(adjacency.toarray())
-        return 1.0 / eigenvalues[0], 1.0 / eigenvalues[-1]
-    # A fixed start: the same weight must not be refused on one call and accepted on the next.
-    start = np.random.default_rng(0).standard_normal(adjacency.shape[0])
-    # Lanczos approaches the extremes from inside, hence the margin.
-    smallest, largest = (
-        eigsh(adjacency, 1, which=which, v0=start, tol=_SPECTRUM_TOLERANCE)[0][0]
-        * (1.0 + _SPECTRUM_TOLERANCE)
-        for which in ("SA", "LA")
-    )
-    return min(1.0 / smallest, -dominated), max(1.0 / largest, dominated)
+    if p <= _DENSE_SPECTRUM:
+        spectrum = np.linalg.eigvalsh(adjacency.toarray())
+    else:
+        # A fixed start: the same weight must not be refused on one call and accepted on the next.
+        start = np.random.default_rng(0).standard_normal(p)
+        ends = eigsh(adjacency, 2, which="BE", v0=start, tol=_LANCZOS, return_eigenvectors=False)
+        # Lanczos approaches the extremes from inside, hence the margin.
+        spectrum = np.sort(ends) * (1.0 + _LANCZOS)
+    return min(1.0 / spectrum[0], -dominated), max(1.0 / spectrum[-1], dominated)
 
 
 def _drop_small(matrix: csc_array, tolerance: float) -> csc_array:
@@ -436,19 +406,16 @@ def _drop_small(matrix: csc_array, tolerance: float) -> csc_array:
 
 def _factorise(precision: csc_array) -> Any:
     """Return SuperLU's factors without pivoting, Θ = P'LDL'P with DL' = U: a sparse Cholesky."""
-    message = (
-        "precision must be positive definite; this one {}. Adding a large enough constant to its "
-        "diagonal makes it so"
-    )
+    options = {"SymmetricMode": True}
     try:
-        factor = splu(
-            precision,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        factor = splu(precision, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
     except RuntimeError:
-        raise ValueError(message.format("is singular")) from None
-    if not np.array_equal(factor.perm_r, factor.perm_c) or (factor.U.diagonal() <= 0).any():
-        raise ValueError(message.format("has a negative eigenvalue"))
-    return factor
+        problem = "is singular"
+    else:
+        if np.array_equal(factor.perm_r, factor.perm_c) and (factor.U.diagonal() > 0).all():
+            return factor
+        problem = "has a negative eigenvalue"
+    raise ValueError(
+        f"precision must be positive definite; this one {problem}. Adding a large enough constant "
+        "to its diagonal makes it so"
+    )

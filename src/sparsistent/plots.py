@@ -22,7 +22,8 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    estimator : fitted estimator
+    estimator : GlobalGreedy, NeighborhoodGreedy or FixedGraph
+        Fitted.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -30,6 +31,14 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib Axes
         Use ``.figure.savefig`` to keep it.
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
+    >>> from sparsistent.plots import draw_graph
+    >>> X = GaussianGraphicalModel.star(6, 4, 0.6).sample(400, random_state=0)
+    >>> draw_graph(GlobalGreedy().fit(X)).get_title()
+    '4 edges between 5 variables; 1 without an edge'
     """
     nx = optional_import("networkx", "draw_graph", extra="plots")
     plt = optional_import("matplotlib.pyplot", "draw_graph", extra="plots")
@@ -69,7 +78,8 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
             fontsize=9,
             bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.7},
         )
-    title = f"{graph.number_of_edges()} edges between {graph.number_of_nodes()} variables"
+    edges = "1 edge" if graph.number_of_edges() == 1 else f"{graph.number_of_edges()} edges"
+    title = f"{edges} between {graph.number_of_nodes()} variables"
     ax.set_title(f"{title}; {len(isolated)} without an edge" if isolated else title)
     ax.margins(0.06)
     ax.set_axis_off()

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.core.moments import Moments
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.input import column_names
 from sparsistent.greedy.refit import NoEstimateError
@@ -59,21 +60,7 @@ class FixedGraph(GraphEstimator):
         )
         self.edges = edges
 
-    def fit(self, X: Any, y: Any = None) -> "FixedGraph":
-        """Estimate the precision matrix on the graph.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Data, or the covariance matrix with ``covariance="precomputed"``.
-        y : ignored
-
-        Returns
-        -------
-        FixedGraph
-            The estimator itself.
-        """
-        moments = self._read(X)
+    def _fit_moments(self, moments: Moments) -> None:
         edges = _edge_indices(self.edges, column_names(self))
         try:
             self._set_estimate(moments, edges)
@@ -82,7 +69,6 @@ class FixedGraph(GraphEstimator):
                 f"no estimate exists on this graph: {self._dependence(error)} in this sample; "
                 "drop one of them or some of their edges, or find more samples"
             ) from error
-        return self
 
 
 def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:

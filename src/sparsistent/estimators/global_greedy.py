@@ -1,19 +1,15 @@
 """The global greedy estimator."""
 
-from numbers import Real
-from typing import Any, ClassVar, Literal
-
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparsistent.estimators.base import GraphEstimator
+from sparsistent.core.moments import Moments
+from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 
-class GlobalGreedy(GraphEstimator):
+class GlobalGreedy(GreedySearch):
     """Sparse precision matrix by forward-backward greedy search over all pairs of variables.
 
     Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
@@ -65,69 +61,12 @@ class GlobalGreedy(GraphEstimator):
     [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GraphEstimator._parameter_constraints,
-        "threshold": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "backward_factor": [Interval(Real, 0, 1, closed="neither")],
-    }
+    _auto_threshold = staticmethod(ebic_edge_threshold)
 
-    def __init__(
-        self,
-        threshold: float | Literal["auto"] = "auto",
-        backward_factor: float = 0.5,
-        *,
-        assume_centered: bool = False,
-        covariance: str | None = None,
-        n_samples: int | None = None,
-    ) -> None:
-        super().__init__(
-            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
-        )
-        self.threshold = threshold
-        self.backward_factor = backward_factor
-
-    def fit(self, X: Any, y: Any = None) -> "GlobalGreedy":
-        """Learn the graph and the precision matrix.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Data, or the covariance matrix with ``covariance="precomputed"``.
-        y : ignored
-
-        Returns
-        -------
-        GlobalGreedy
-            The estimator itself.
-        """
-        moments = self._read(X)
-        p = moments.scale.size
-        if isinstance(self.threshold, str):
-            threshold = ebic_edge_threshold(self._n_samples(moments), p)
-        else:
-            threshold = float(self.threshold)
-        path = global_greedy(
+    def _search(self, moments: Moments, threshold: float) -> Path:
+        return global_greedy(
             moments.correlation,
             threshold,
             float(self.backward_factor),
             loss_offset=2 * float(np.log(moments.scale).sum()),
         )
-        try:
-            self._set_estimate(moments, path.edges(threshold))
-        except NoEstimateError as error:
-            raise ValueError(
-                f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
-                f"this sample; drop one of them, or raise the threshold{_enough(path)}"
-            ) from error
-        self.threshold_ = threshold
-        self.path_ = path
-        self.n_iter_ = path.n_steps(threshold)
-        return self
-
-
-def _enough(path: Path) -> str:
-    """By how much to raise the threshold, where the path knows it."""
-    if path.obstacle is None:
-        return ""
-    # Above the rounding of six digits, so that the number works as printed.
-    return f" to {path.smallest_threshold * (1 + 1e-5):.6g} or more"

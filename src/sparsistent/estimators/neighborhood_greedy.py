@@ -1,18 +1,17 @@
 """The neighbourhood greedy estimator."""
 
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from sparsistent.estimators.base import GraphEstimator
-from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
-from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.core.moments import Moments
+from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
 from sparsistent.selection.thresholds import ebic_neighbor_threshold
 
 
-class NeighborhoodGreedy(GraphEstimator):
+class NeighborhoodGreedy(GreedySearch):
     """Sparse precision matrix from a forward-backward greedy regression at each variable.
 
     Each variable is regressed on the others, one neighbour at a time; the neighbourhoods are joined
@@ -60,11 +59,10 @@ class NeighborhoodGreedy(GraphEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GraphEstimator._parameter_constraints,
-        "threshold": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "backward_factor": [Interval(Real, 0, 1, closed="neither")],
+        **GreedySearch._parameter_constraints,
         "combine": [StrOptions({"and", "or"})],
     }
+    _auto_threshold = staticmethod(ebic_neighbor_threshold)
 
     def __init__(
         self,
@@ -77,33 +75,19 @@ class NeighborhoodGreedy(GraphEstimator):
         n_samples: int | None = None,
     ) -> None:
         super().__init__(
-            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
+            threshold,
+            backward_factor,
+            assume_centered=assume_centered,
+            covariance=covariance,
+            n_samples=n_samples,
         )
-        self.threshold = threshold
-        self.backward_factor = backward_factor
         self.combine = combine
 
-    def fit(self, X: Any, y: Any = None) -> "NeighborhoodGreedy":
-        """Learn the neighbourhoods, the graph and the precision matrix.
+    def _search(self, moments: Moments, threshold: float) -> NeighborhoodPath:
+        return self._run(moments, threshold, relative=isinstance(self.threshold, str))
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Data, or the covariance matrix with ``covariance="precomputed"``.
-        y : ignored
-
-        Returns
-        -------
-        NeighborhoodGreedy
-            The estimator itself.
-        """
-        moments = self._read(X)
-        relative = isinstance(self.threshold, str)
-        if isinstance(self.threshold, str):
-            threshold = ebic_neighbor_threshold(self._n_samples(moments), moments.scale.size)
-        else:
-            threshold = float(self.threshold)
-        path = neighborhood_greedy(
+    def _run(self, moments: Moments, threshold: float, relative: bool) -> NeighborhoodPath:
+        return neighborhood_greedy(
             moments.correlation,
             moments.scale,
             threshold,
@@ -111,17 +95,15 @@ class NeighborhoodGreedy(GraphEstimator):
             self.combine,
             relative,
         )
-        try:
-            self._set_estimate(moments, path.edges(threshold))
-        except NoEstimateError as error:
-            raise ValueError(
-                f"no estimate exists on the graph found at threshold {threshold:.6g}: "
-                f"{self._dependence(error)} in this sample; drop one of them, or raise the "
-                "threshold"
-            ) from error
-        self.coef_ = coefficients(moments.correlation, moments.scale, path, threshold)
+
+    def _usable_threshold(self, moments: Moments, path: Any) -> float:
+        if path.relative:
+            # A threshold that is a number is on the paper's scale.
+            smallest = min(step.change for node in path.nodes for step in node if step.added)
+            path = self._run(moments, smallest, relative=False)
+        return super()._usable_threshold(moments, path)
+
+    def _fit_moments(self, moments: Moments) -> None:
+        super()._fit_moments(moments)
+        self.coef_ = coefficients(moments.correlation, moments.scale, self.path_, self.threshold_)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)
-        self.threshold_ = threshold
-        self.path_ = path
-        self.n_iter_ = path.n_steps(threshold)
-        return self
