@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.moments import column_moments
-from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import NoEstimateError
 
@@ -90,7 +88,6 @@ def test_an_empty_path():
     path = GlobalGreedy(50.0).fit(X).path_
     assert len(path) == 0
     assert path.edges(50.0).shape == (0, 2)
-    assert path.smallest_threshold == 50.0
     assert repr(path) == "Path(0 steps, 0 of them backward, to threshold 50)"
 
 
@@ -111,27 +108,11 @@ def test_an_obstacle_is_met_only_below_it():
     with pytest.raises(NoEstimateError) as caught:
         path.edges(0.24)
     assert (caught.value.node, caught.value.neighbors) == (3, [1, 2])
-    assert path.smallest_threshold == 0.25
     # A larger gain behind a smaller one: the path is left before it gets there.
     behind = Path(STEPS[:2], 0.01, Obstacle(0.4, error))
-    assert behind.smallest_threshold == 0.3
     assert behind.edges(0.3).tolist() == [[0, 1]]
     with pytest.raises(NoEstimateError):
         behind.edges(0.299)
-    assert Path(STEPS, 0.1).smallest_threshold == 0.1
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_the_smallest_threshold_of_a_run_is_the_smallest(seed):
-    few = np.random.default_rng(seed).normal(size=(3, 6))
-    correlation = column_moments(few, assume_centered=False).correlation
-    path = global_greedy(correlation, 0.1, 0.5)
-    smallest = path.smallest_threshold
-    assert path.edges(smallest).shape[1] == 2
-    assert (smallest == 0.1) == (path.obstacle is None)
-    if path.obstacle is not None:
-        with pytest.raises(NoEstimateError):
-            path.edges(np.nextafter(smallest, 0))
 
 
 def test_steps_of_the_global_search():

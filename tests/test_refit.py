@@ -11,6 +11,8 @@ from requirements import require_r
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.likelihood import Certificate
 from sparsistent.core.newton import newton
+from sparsistent.greedy import refit
+from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.refit import delete_edge, estimate, fit_graph, insert_edge
 
 
@@ -206,6 +208,22 @@ def test_nearly_collinear_columns_are_certified_or_refused(seed):
         assert not message or "no estimate exists" in message or "collinear" in message
         if noise > 1e-2 and n > p:
             assert not message
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_components_too_large_for_newton(seed, monkeypatch):
+    """Rows alone come to the same estimate, or refuse; no edge is ever inserted twice."""
+    rng = np.random.default_rng(seed)
+    noise = 10.0 ** rng.uniform(-3, -0.5)
+    X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 10)) + noise * rng.normal(size=(30, 10))
+    S = np.corrcoef(X.T)
+    expected = global_greedy(S, 0.01, 0.5)
+    monkeypatch.setattr(refit, "MOST_ENTRIES", 5)
+    path = global_greedy(S, 0.01, 0.5)
+    end = len(path) if path.obstacle is not None else len(expected)
+    assert [(s.added, s.i, s.j) for s in path] == [(s.added, s.i, s.j) for s in expected][:end]
+    if noise > 0.1:
+        assert path.obstacle is None
 
 
 def test_certificate_reads_like_a_number():

@@ -72,7 +72,7 @@ def covariance_moments(S: Array, n_samples: int | None) -> Moments:
 
 
 def collinear_pair(correlation: Array) -> tuple[int, int] | None:
-    """The first pair of columns of which one is a multiple of the other, if there is one."""
+    """The most correlated pair, if one of the two is a multiple of the other."""
     upper = np.triu(np.abs(correlation), k=1)
     i, j = np.unravel_index(np.argmax(upper), upper.shape)
     if 1.0 - upper[i, j] ** 2 < LEAST_VARIANCE and i != j:

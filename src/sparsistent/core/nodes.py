@@ -106,11 +106,15 @@ def greedy_node(S, r, threshold, relative_threshold, nu, least, others, values, 
             if steps == capacity:
                 return -1
             t = active[weakest]
-            blocked[t] = False
             k -= 1
             for a in range(weakest, k):
                 active[a] = active[a + 1]
                 append_row(S, active, a, factor)
+            # With t gone, what was a combination of the active variables need not be one.
+            for m in range(p):
+                blocked[m] = m == r
+            for a in range(k):
+                blocked[active[a]] = True
             rss = refit(S, r, active, k, factor, gamma, c)
             others[steps], values[steps], drops[steps], losses[steps] = -1 - t, cost, 0.0, 0.5 * rss
             steps += 1

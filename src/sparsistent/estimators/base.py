@@ -1,6 +1,7 @@
 """What the estimators share: moments in, an estimate on a graph out, and its exports."""
 
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -43,6 +44,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``.
     """
 
+    _fit_moments: Callable[[Moments], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "assume_centered": ["boolean"],
         "covariance": [StrOptions({"precomputed"}), None],
@@ -96,9 +98,6 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
                 "or set covariance='precomputed'"
             )
         return read_table(self, X)
-
-    def _fit_moments(self, moments: Moments) -> None:
-        raise NotImplementedError
 
     def _set_estimate(self, moments: Moments, edges: Any) -> None:
         """Refit on the graph and set what every estimator has."""

@@ -27,6 +27,7 @@ class GreedySearch(GraphEstimator):
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
     }
     _auto_threshold: Callable[[int, int], float]
+    _search: Callable[[Moments, float], Any]
 
     def __init__(
         self,
@@ -42,9 +43,6 @@ class GreedySearch(GraphEstimator):
         )
         self.threshold = threshold
         self.backward_factor = backward_factor
-
-    def _search(self, moments: Moments, threshold: float) -> Any:
-        raise NotImplementedError
 
     def _fit_moments(self, moments: Moments) -> None:
         threshold = self._threshold(moments)

@@ -42,15 +42,15 @@ def global_greedy(S: Array, threshold: float, nu: float, loss_offset: float = 0.
         i, j, gain = pair
         try:
             insert_edge(graph, i, j)
+            delta.append(gain)
+            steps.append(Step(True, i, j, gain, gain, graph.loss + loss_offset, len(delta)))
+            while delta and (edge := backward_step(graph, nu * delta[-1])) is not None:
+                i, j, cost = edge
+                delete_edge(graph, i, j)
+                delta.pop()
+                steps.append(Step(False, i, j, cost, 0.0, graph.loss + loss_offset, len(delta)))
         except NoEstimateError as error:
             return Path(tuple(steps), threshold, Obstacle(gain, error))
-        delta.append(gain)
-        steps.append(Step(True, i, j, gain, gain, graph.loss + loss_offset, len(delta)))
-        while delta and (edge := backward_step(graph, nu * delta[-1])) is not None:
-            i, j, cost = edge
-            delete_edge(graph, i, j)
-            delta.pop()
-            steps.append(Step(False, i, j, cost, 0.0, graph.loss + loss_offset, len(delta)))
     return Path(tuple(steps), threshold)
 
 

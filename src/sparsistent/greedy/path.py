@@ -109,11 +109,3 @@ class Path(Sequence[Step]):
             else:
                 del present[step.i, step.j]
         return np.array(sorted(present), np.int64).reshape(-1, 2)
-
-    @property
-    def smallest_threshold(self) -> float:
-        """The smallest threshold at which an estimate exists."""
-        if self.obstacle is None:
-            return self.threshold
-        scores = [step.score for step in self.steps if step.added]
-        return min([*scores, self.obstacle.score])

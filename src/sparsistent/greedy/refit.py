@@ -62,6 +62,9 @@ class NoEstimateError(ValueError):
         self.node = node
         self.neighbors = neighbors
 
+    def __str__(self) -> str:
+        return f"variable {self.node} has no variance left given {self.neighbors}"
+
 
 @dataclass
 class FittedGraph:
@@ -191,16 +194,17 @@ def _shift_diagonal(graph: FittedGraph, i: int, j: int, sign: float) -> None:
 
 
 def _place(graph: FittedGraph, i: int, j: int) -> bool:
-    """Bring W_ij to S_ij with W positive definite throughout, leaving the rest to be relaxed.
-
-    False where the rows cannot take it.
-    """
+    """Link two nodes of one component and bring W_ij to S_ij; False where rows cannot take it."""
     _link(graph, i, j, 0.0)
     _link(graph, j, i, 0.0)
+    return _approach(graph, i, j, abs(graph.S[i, j] - graph.W[i, j]) / 100, MOST_SWEEPS)
+
+
+def _approach(graph: FittedGraph, i: int, j: int, shortest: float, sweeps: int) -> bool:
+    """Bring W_ij to S_ij in steps, W positive definite throughout; the rest is to be relaxed."""
     goal = graph.S[i, j]
     while True:
         step = goal - graph.W[i, j]
-        shortest = abs(step) / 100
         while not _move(graph, i, j, graph.W[i, j] + step) and not _move(
             graph, j, i, graph.W[i, j] + step
         ):
@@ -209,7 +213,7 @@ def _place(graph: FittedGraph, i: int, j: int) -> bool:
                 return False
         if graph.W[i, j] == goal:
             return True
-        if not _relax(graph):
+        if not _relax(graph, sweeps):
             return False
 
 
@@ -248,12 +252,11 @@ def _relax(graph: FittedGraph, sweeps: int = MOST_SWEEPS) -> bool:
 def _solve(graph: FittedGraph, member: int, start: PrecisionArrays) -> None:
     """Solve the component of a node by Newton's method, from an earlier precision.
 
-    A component too large for that is given more sweeps.
+    A component too large for that is given shorter steps and more sweeps.
     """
     nodes = np.flatnonzero(graph.component == graph.component[member])
     if nodes.size + graph.degree[nodes].sum() // 2 > MOST_ENTRIES:
-        if not _relax(graph, sweeps=MOST_SWEEPS**2):
-            raise _no_estimate(graph, member)
+        _persist(graph, nodes)
         return
     position = _positions(nodes, graph.degree.size)
     rows = np.repeat(np.arange(nodes.size), graph.degree[nodes])
@@ -275,6 +278,18 @@ def _solve(graph: FittedGraph, member: int, start: PrecisionArrays) -> None:
     graph.theta[nodes[rows], slots] = precision[rows, columns]
     graph.pending[nodes] = 0.0
     graph.touched[nodes] = True
+
+
+def _persist(graph: FittedGraph, nodes: Integers) -> None:
+    """Solve a component by rows, however long it takes."""
+    sweeps = MOST_SWEEPS**2
+    for i in nodes.tolist():
+        for j in graph.neighbors[i, : graph.degree[i]].tolist():
+            missed = graph.W[i, j] != graph.S[i, j]
+            if missed and not _approach(graph, i, j, LEAST_VARIANCE, sweeps):
+                raise _no_estimate(graph, i)
+    if not _relax(graph, sweeps):
+        raise _no_estimate(graph, int(nodes[graph.theta_diagonal[nodes].argmax()]))
 
 
 def _update_loss(graph: FittedGraph, before: PrecisionArrays) -> None:
