@@ -55,7 +55,10 @@ def covariance_selection(S, edges, theta=None):
         hessian = W[np.ix_(i, i)] * W[np.ix_(j, j)] + W[np.ix_(i, j)] * W[np.ix_(j, i)]
         hessian *= 2 * np.outer(weight, weight)
         unit = np.sqrt(np.diag(hessian))  # the data's units would spoil the solution
-        move = np.linalg.solve(hessian / np.outer(unit, unit), -gradient / unit) / unit
+        try:
+            move = np.linalg.solve(hessian / np.outer(unit, unit), -gradient / unit) / unit
+        except np.linalg.LinAlgError as error:
+            raise NoEstimate from error
         direction = np.zeros((p, p))
         direction[i, j] = move
         direction[j, i] = move
@@ -160,6 +163,9 @@ def node_greedy(S, r, threshold, nu, relative=False, most_steps=500):
     gamma = np.zeros(p)
     while len(run.steps) < most_steps:
         now = node_loss(S, r, gamma)
+        if 2 * now < 1e-9 * S[r, r]:  # r is determined: what is left to gain is rounding
+            run.margins.append(np.inf)
+            return run
         c = S[:, r] - S @ gamma
         gains = {t: c[t] ** 2 / (2 * S[t, t]) for t in range(p) if t != r and t not in active}
         ranked = sorted(gains, key=gains.get, reverse=True)

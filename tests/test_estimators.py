@@ -304,7 +304,7 @@ def test_coefficients_are_least_squares_on_the_data(combine):
     for r, row in enumerate(model.coef_.toarray()):
         neighbors = model.path_.neighbors(r, model.threshold_)
         assert np.array_equal(np.flatnonzero(row), neighbors)
-        expected = np.linalg.lstsq(centered[:, neighbors], centered[:, r])[0]
+        expected = np.linalg.lstsq(centered[:, neighbors], centered[:, r], rcond=None)[0]
         np.testing.assert_allclose(row[neighbors], expected, rtol=1e-8)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils.validation import validate_data
 
 from sparsistent.core.moments import (
@@ -104,6 +104,8 @@ def _reject_labels(labels: list[Any]) -> None:
 def _columns_without_numbers(X: Any) -> list[Any]:
     if hasattr(X, "columns"):
         return [label for label in X.columns if not _is_numeric(X[label])]
+    if sparse.issparse(X):
+        return []
     X = np.asarray(X, dtype=object)
     columns = X.T if X.ndim == 2 else []
     return [f"x{k}" for k, column in enumerate(columns) if not _is_numeric(column)]
