@@ -204,14 +204,13 @@ def _approach(graph: FittedGraph, i: int, j: int, shortest: float, sweeps: int) 
     """Bring W_ij to S_ij in steps, W positive definite throughout; the rest is to be relaxed."""
     goal = graph.S[i, j]
     while True:
-        step = goal - graph.W[i, j]
-        while not _move(graph, i, j, graph.W[i, j] + step) and not _move(
-            graph, j, i, graph.W[i, j] + step
-        ):
+        target, step = goal, goal - graph.W[i, j]
+        while not (_move(graph, i, j, target) or _move(graph, j, i, target)):
             step /= 2
             if abs(step) < shortest:
                 return False
-        if graph.W[i, j] == goal:
+            target = graph.W[i, j] + step
+        if target == goal:
             return True
         if not _relax(graph, sweeps):
             return False
