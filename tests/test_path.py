@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.greedy.path import Obstacle, Path, Step
@@ -113,6 +114,43 @@ def test_an_obstacle_is_met_only_below_it():
     assert behind.edges(0.3).tolist() == [[0, 1]]
     with pytest.raises(NoEstimateError):
         behind.edges(0.299)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda factor: GlobalGreedy(0.01 * factor),
+        lambda factor: NeighborhoodGreedy(0.01 * factor),
+        lambda factor: NeighborhoodGreedy(0.01 * factor, combine="or"),
+    ],
+)
+@pytest.mark.parametrize("factor", [1.0, 3.0, 20.0, 1e6])
+def test_the_result_at_a_larger_threshold_is_that_of_a_fit(make, factor):
+    model = make(1.0).fit(X)
+    before = model.precision_.copy()
+    read, fitted = model.at(0.01 * factor), make(factor).fit(X)
+    assert np.array_equal(read.precision_, fitted.precision_)
+    assert np.array_equal(read.edges_, fitted.edges_)
+    assert (read.threshold_, read.n_iter_) == (fitted.threshold_, fitted.n_iter_)
+    if isinstance(model, NeighborhoodGreedy):
+        assert np.array_equal(read.coef_.toarray(), fitted.coef_.toarray())
+    assert np.array_equal(model.precision_, before)
+    assert model.threshold_ == 0.01
+
+
+def test_a_relative_path_is_read_on_its_own_scale():
+    model = NeighborhoodGreedy().fit(X)
+    larger = model.at(5 * model.threshold_)
+    assert np.array_equal(larger.edges_, model.path_.edges(5 * model.threshold_))
+    assert len(larger.edges_) < len(model.edges_)
+
+
+def test_a_smaller_threshold_needs_another_fit():
+    model = GlobalGreedy(0.1).fit(X)
+    with pytest.raises(ValueError, match="fit again with a smaller threshold"):
+        model.at(0.09)
+    with pytest.raises(NotFittedError):
+        GlobalGreedy().at(0.1)
 
 
 def test_steps_of_the_global_search():

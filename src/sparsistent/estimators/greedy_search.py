@@ -2,10 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.base import GraphEstimator, Number, estimate_on
@@ -44,9 +46,38 @@ class GreedySearch(GraphEstimator):
         self.threshold = threshold
         self.backward_factor = backward_factor
 
+    def at(self, threshold: float) -> Self:
+        """The result at a larger threshold, read off the path: nothing is searched again.
+
+        Parameters
+        ----------
+        threshold : float
+            At least ``threshold_``, and on the same scale.
+
+        Returns
+        -------
+        estimator
+            A fitted copy, with the graph and the estimate on it; this one stays as it is.
+
+        Examples
+        --------
+        >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
+        >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+        >>> model = GlobalGreedy().fit(X)
+        >>> [len(model.at(threshold).edges_) for threshold in (0.1, 0.3, 0.5)]
+        [4, 3, 0]
+        """
+        check_is_fitted(self)
+        larger = copy(self)
+        larger._read_path(self._moments, self.path_, float(threshold))
+        return larger
+
     def _fit_moments(self, moments: Moments) -> None:
         threshold = self._threshold(moments)
-        path = self._search(moments, threshold)
+        self._read_path(moments, self._search(moments, threshold), threshold)
+        self._moments = moments
+
+    def _read_path(self, moments: Moments, path: Any, threshold: float) -> None:
         try:
             self._set_estimate(moments, path.edges(threshold))
         except NoEstimateError as error:

@@ -103,7 +103,7 @@ class NeighborhoodGreedy(GreedySearch):
             path = self._run(moments, smallest, relative=False)
         return super()._usable_threshold(moments, path)
 
-    def _fit_moments(self, moments: Moments) -> None:
-        super()._fit_moments(moments)
+    def _read_path(self, moments: Moments, path: Any, threshold: float) -> None:
+        super()._read_path(moments, path, threshold)
         self.coef_ = coefficients(moments.correlation, moments.scale, self.path_, self.threshold_)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)
