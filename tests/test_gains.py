@@ -1,0 +1,74 @@
+"""Gains and costs in closed form, and the screen that spares most pairs their gain."""
+
+import numpy as np
+import problems
+import pytest
+import reference
+from scipy.optimize import minimize_scalar
+
+from sparsistent.core.edges import best_pair, coordinate_gain, removal_cost
+from sparsistent.core.moments import covariance_moments
+
+
+def correlations(n, furthest=9.0):
+    """Numbers between −1 and 1, denser and denser towards the ends."""
+    return np.tanh(np.linspace(-furthest, furthest, n))
+
+
+@pytest.mark.parametrize("w", correlations(9, furthest=2.0))
+@pytest.mark.parametrize("s", correlations(8, furthest=2.5))
+def test_a_gain_is_the_minimum_over_one_entry(s, w):
+    d = 1 - w**2
+
+    def loss(alpha):
+        return 2 * alpha * s - np.log1p(2 * alpha * w - alpha**2 * d)
+
+    # Between these the matrix stays positive definite.
+    ends = (w - 1) / d, (w + 1) / d
+    found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-12})
+    assert coordinate_gain(s, w) == pytest.approx(-found.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cost_is_the_rise_of_the_loss(seed):
+    rng = np.random.default_rng(seed)
+    theta = problems.sparse_precision(rng, 5)
+    scale = np.sqrt(np.diag(np.linalg.inv(theta)))
+    theta *= np.outer(scale, scale)
+    W = np.linalg.inv(theta)
+    for i, j in np.argwhere(np.triu(theta, 1) != 0):
+        S = W.copy()
+        S[i, j] = S[j, i] = W[i, j] + 0.1 * rng.normal()
+        without = theta.copy()
+        without[i, j] = without[j, i] = 0.0
+        expected = reference.loss(without, S) - reference.loss(theta, S)
+        assert removal_cost(S[i, j], W[i, j], theta[i, j]) == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_removal_that_leaves_no_definite_matrix_costs_infinitely_much():
+    assert removal_cost(0.9, 0.9, 1.0) == np.inf
+
+
+def test_a_gain_needs_a_difference():
+    """The screen: a gain above g ≤ 0.3 needs |s − w| > 0.9 √g, everywhere up to ±1."""
+    for w in correlations(301):
+        for s in correlations(601):
+            gain = coordinate_gain(s, w)
+            assert gain > 0.3 or gain <= (s - w) ** 2 / 0.81
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_screen_never_hides_the_best_pair(seed):
+    problem = problems.random_problem(seed)
+    S = covariance_moments(problem.covariance, None).correlation
+    p = len(S)
+    edges = [(i, i + 1) for i in range(p - 1)]
+    W = np.linalg.inv(reference.covariance_selection(S, edges))
+    i, j = np.triu_indices(p, 1)
+    gains = np.array([coordinate_gain(S[pair], W[pair]) for pair in zip(i, j, strict=True)])
+    for threshold in (1e-6, 0.01, 0.1, 0.5):
+        a, b, gain = best_pair(S, W, threshold)
+        if gains.max() > threshold:
+            assert gain == gains.max() == coordinate_gain(S[a, b], W[a, b])
+        else:
+            assert (a, b) == (-1, -1)
