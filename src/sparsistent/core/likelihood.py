@@ -46,6 +46,15 @@ class Certificate(float):
         )
 
 
+def gaussian_loss(precision: Array, S: Array) -> float:
+    """L(Θ), infinite where Θ is not positive definite."""
+    try:
+        factor = linalg.cholesky(precision, lower=True)
+    except linalg.LinAlgError:
+        return np.inf
+    return float(np.sum(precision * S) - 2 * np.log(np.diag(factor)).sum())
+
+
 def invert(precision: Array) -> Array:
     """The inverse of a positive definite matrix by Cholesky, exactly symmetric."""
     factor = linalg.cholesky(precision, lower=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from sparsistent.core.likelihood import Array, invert
+from sparsistent.core.likelihood import Array, gaussian_loss, invert
 from sparsistent.core.moments import LEAST_VARIANCE
 
 MOST_STEPS = 200
@@ -35,7 +35,7 @@ def newton(
     i = np.concatenate([np.arange(p), i])
     j = np.concatenate([np.arange(p), j])
     share = np.where(i == j, 0.5, 1.0)
-    theta = start if np.isfinite(_loss(start, S)) else np.eye(p)
+    theta = start if np.isfinite(gaussian_loss(start, S)) else np.eye(p)
     best, smallest = theta, np.inf
     for _ in range(MOST_STEPS):
         W = invert(theta)
@@ -60,9 +60,9 @@ def newton(
 
 def _step_length(theta: Array, S: Array, direction: Array, decrement: float) -> float:
     """A full step near the minimum, else one that lowers the loss enough; 0 where none does."""
-    loss, length = _loss(theta, S), 1.0
+    loss, length = gaussian_loss(theta, S), 1.0
     while length > 1e-9:
-        lower = _loss(theta + length * direction, S)
+        lower = gaussian_loss(theta + length * direction, S)
         if lower < (np.inf if decrement < QUADRATIC else loss - 0.1 * length * decrement):
             return length
         length /= 2
@@ -83,11 +83,3 @@ def _direction(
     except linalg.LinAlgError:  # singular to working precision: gradient steps still descend
         move = right
     return move * unit  # type: ignore[no-any-return]
-
-
-def _loss(theta: Array, S: Array) -> float:
-    try:
-        factor = linalg.cholesky(theta, lower=True)
-    except linalg.LinAlgError:
-        return np.inf
-    return float(np.sum(theta * S) - 2 * np.log(np.diag(factor)).sum())
