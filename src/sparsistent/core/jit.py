@@ -14,6 +14,6 @@ import numba
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})(function)
     except RuntimeError:  # Numba found no place for its cache
         return numba.njit(nogil=True)(function)
