@@ -148,12 +148,3 @@ def covariance_moments(S: Array, n_samples: int | None) -> Moments:
     correlation = (correlation + correlation.T) / 2
     np.fill_diagonal(correlation, 1.0)
     return Moments(np.zeros(scale.size), scale, n_samples, None, correlation)
-
-
-def collinear_pair(correlation: Array) -> tuple[int, int] | None:
-    """The most correlated pair, if one of the two is a multiple of the other."""
-    upper = np.triu(np.abs(correlation), k=1)
-    i, j = np.unravel_index(np.argmax(upper), upper.shape)
-    if 1.0 - upper[i, j] ** 2 < LEAST_VARIANCE and i != j:
-        return int(i), int(j)
-    return None
