@@ -96,8 +96,9 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
         blocks = np.zeros(rows.size, np.int64)
         return regress(S[None], blocks, rows, rule.thresholds[rows], rule, stop)
 
+    threads = blas_threads() if len(parts) > 1 else 1
     results = []
-    for rows, steps in zip(parts, in_threads(run, parts), strict=True):
+    for rows, steps in zip(parts, in_threads(run, parts, threads), strict=True):
         results.append(steps)
         if progress is not None:
             progress(int(rows[-1]) + 1, p)
@@ -143,8 +144,9 @@ def fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
     """Active set, rejected candidates, factor, y, Γ and δ of a regression, up to a size."""
     padded = width + kernels.PADDING
     active, rejected = np.zeros(padded, np.int64), np.zeros(width, np.int64)
-    factor, y, gamma, delta = np.empty((width, width)), np.empty(width), np.zeros(padded), None
-    return active, rejected, factor, y, gamma, np.empty(width + 1)
+    factor, y = np.empty((width, width)), np.empty(width)
+    gamma, delta = np.zeros(padded), np.empty(width + 1)
+    return active, rejected, factor, y, gamma, delta
 
 
 def _output_arrays(room: int) -> tuple[NDArray[Any], ...]:
@@ -160,10 +162,11 @@ def _copied(
     return new
 
 
-def in_threads(run: Callable[[Any, Event], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+def in_threads(
+    run: Callable[[Any, Event], Any], tasks: Sequence[Any], threads: int
+) -> Iterator[Any]:
     """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
     stop = Event()
-    threads = blas_threads() if len(tasks) > 1 else 1
     if threads == 1:
         for task in tasks:
             yield run(task, stop)

@@ -7,7 +7,7 @@ that Γ = L⁻ᵀy with y = L⁻¹S_Ar costs |A|² a step; c is needed before fo
 
 :func:`regress` returns when its share of work is done, and all that it needs to go on is in the
 arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`replay` and
-:func:`scan` serve the search among a few candidates a node, see ``core.node_search``.
+:func:`scan` serve the search among a few candidates a node, see ``core.candidate_pools``.
 """
 
 import math
@@ -23,6 +23,7 @@ WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
 # first of them is taken: neither the machine nor the order of a sum decides.
 TIE = 4096
+SLACK = 1e-12
 
 
 @kernel
@@ -176,73 +177,100 @@ def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, o
 
 
 @kernel
-def replay(S, rows, starts, others, fit, members, gammas):
-    """The active sets, with their Γ, that the steps of each node's regression started forward from.
-
-    Also the one that it ended with. Node i is row ``rows[i]`` of ``S[i]``.
-    """
-    active, _, factor, y, gamma, _ = fit
-    entry = 0
-    for node in range(rows.size):
-        k = 0
-        for step in range(starts[node], starts[node + 1] + 1):
-            last = step == starts[node + 1]
-            if last or others[step] >= 0:
-                refit(k, factor, y, gamma)
-                for a in range(k):
-                    members[entry], gammas[entry] = active[a], gamma[a]
-                    entry += 1
-            if last:
-                break
-            if others[step] >= 0:
-                add(S[node], rows[node], others[step], active, k, factor, y)
-                k += 1
-            else:
-                w = 0
-                while active[w] != -1 - others[step]:
-                    w += 1
-                remove(w, active, k, factor, y)
-                k -= 1
+def products(unit, members, sizes, S):
+    """The correlations among the first ``sizes[i]`` of ``members[i]``, as products of rows."""
+    for i in range(sizes.size):
+        for a in range(sizes[i]):
+            x = unit[members[i, a]]
+            S[i, a, a] = 1.0
+            for b in range(a):
+                y, total = unit[members[i, b]], 0.0
+                for m in range(x.size):
+                    total += x[m] * y[m]
+                S[i, a, b] = S[i, b, a] = min(max(total, -1.0), 1.0)
 
 
 @kernel
-def scan(panel, first, begin, end, nodes, places, pool, fits, c, bounds, strengths, found):
-    """Collect, for each active set of the nodes from ``begin`` to ``end``, the strongest |c|.
+def replay(S, members, rows, thresholds, drop, least, fit, steps, fits):
+    """The active sets, with Γ, from which each node took its forward steps, and its last one.
 
-    ``panel`` has the correlations of some variables with those from ``first`` on; node i is row
-    ``places[i]``. ``fits`` has the active sets as places and Γ, ``pool`` the candidates to leave
-    out. ``strengths`` and ``found`` keep the largest |c| above ``bounds``, sorted, and whose.
+    Node i is row ``rows[i]`` of ``S[i]``, whose variables are ``members[i]``; its steps and sets
+    are written in terms of those. ``taken`` is |c| of the candidate that was taken, or for the last
+    set the |c| that would have sufficed.
     """
-    pool_starts, pool_members = pool
-    starts, fit_starts, members, gammas = fits
+    active, _, factor, y, gamma, _ = fit
+    step_starts, others, values = steps
+    starts, entries, fitted, gammas, taken = fits
+    s = entry = 0
+    for node in range(rows.size):
+        k = 0
+        for step in range(step_starts[node], step_starts[node + 1] + 1):
+            last = step == step_starts[node + 1]
+            t = 0 if last else others[step]
+            if t >= 0:
+                rss = refit(k, factor, y, gamma)
+                for a in range(k):
+                    fitted[entry], gammas[entry] = members[node, active[a]], gamma[a]
+                    entry += 1
+                square = 2.0 * thresholds[node] if last else 2.0 * values[step]
+                if last:
+                    square = max(square, -math.expm1(-drop) * rss) if rss > least else math.inf
+                taken[s] = (1.0 - SLACK) * math.sqrt(square)
+                s += 1
+                entries[s] = entry
+            if last:
+                break
+            if t >= 0:
+                add(S[node], rows[node], t, active, k, factor, y)
+                k += 1
+                others[step] = members[node, t]
+            else:
+                w = 0
+                while active[w] != -1 - t:
+                    w += 1
+                remove(w, active, k, factor, y)
+                k -= 1
+                others[step] = -1 - members[node, -1 - t]
+        starts[node + 1] = s
+
+
+@kernel
+def scan(panel, first, begin, end, places, keys, pool, fits, c, bounds, strengths, found):
+    """Collect the strongest candidates for the active sets from ``begin`` to ``end``.
+
+    ``panel`` has covariances with the variables from ``first`` on; those of set s are row
+    ``places[s]`` less the rows of its members times Γ. Candidate m is known when ``keys[s] + m`` is
+    in its node's part of the pool. ``strengths`` and ``found`` keep the largest |c| of unknown ones
+    above ``bounds``, sorted, and whose.
+    """
+    listed, pool_starts, pool_ends = pool
+    entries, members, gammas = fits
     last = strengths.shape[1] - 1
-    for i in range(begin, end):
-        own = panel[places[i]]
-        for s in range(starts[i], starts[i + 1]):
+    for s in range(begin, end):
+        own = panel[places[s]]
+        for m in range(c.size):
+            c[m] = own[m]
+        for e in range(entries[s], entries[s + 1]):
+            row, g = panel[members[e]], gammas[e]
             for m in range(c.size):
-                c[m] = own[m]
-            for e in range(fit_starts[s], fit_starts[s + 1]):
-                row, g = panel[members[e]], gammas[e]
-                for m in range(c.size):
-                    c[m] -= g * row[m]
-            above, bound = 0, bounds[s]
-            for m in range(c.size):
-                above += abs(c[m]) > bound
-            if above == 0:
+                c[m] -= g * row[m]
+        above, bound = 0, bounds[s]
+        for m in range(c.size):
+            above += abs(c[m]) > bound
+        if above == 0:
+            continue
+        for m in range(c.size):
+            strength, known = abs(c[m]), False
+            if strength <= bounds[s]:
                 continue
-            for m in range(c.size):
-                strength, candidate = abs(c[m]), first + m
-                if strength <= bounds[s] or candidate == nodes[i]:
-                    continue
-                known = False
-                for e in range(pool_starts[i], pool_starts[i + 1]):
-                    known |= pool_members[e] == candidate
-                if known:
-                    continue
-                place = last
-                while place > 0 and strengths[s, place - 1] < strength:
-                    strengths[s, place] = strengths[s, place - 1]
-                    found[s, place] = found[s, place - 1]
-                    place -= 1
-                strengths[s, place], found[s, place] = strength, candidate
-                bounds[s] = max(bounds[s], strengths[s, last])
+            for e in range(pool_starts[s], pool_ends[s]):
+                known |= listed[e] == keys[s] + first + m
+            if known:
+                continue
+            place = last
+            while place > 0 and strengths[s, place - 1] < strength:
+                strengths[s, place] = strengths[s, place - 1]
+                found[s, place] = found[s, place - 1]
+                place -= 1
+            strengths[s, place], found[s, place] = strength, first + m
+            bounds[s] = max(bounds[s], strengths[s, last])
