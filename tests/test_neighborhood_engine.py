@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from sparsistent.core import candidate_pools, node_search
 from sparsistent.core.moments import Moments, column_moments, covariance_moments
+from sparsistent.core.threads import blas_threads
 from sparsistent.greedy import neighborhood
 from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
 from sparsistent.greedy.path import Path
@@ -142,9 +143,9 @@ def test_what_single_precision_cannot_tell_is_told_in_double(monkeypatch):
     used = []
     strongest = candidate_pools._strongest
 
-    def spy(unit, table, nodes, *args):
-        used.append((table.dtype.name, np.unique(nodes).size))
-        return strongest(unit, table, nodes, *args)
+    def spy(source, nodes, *args):
+        used.append((source.table.dtype.name, np.unique(nodes).size))
+        return strongest(source, nodes, *args)
 
     monkeypatch.setattr(candidate_pools, "_strongest", spy)
     rng = np.random.default_rng(0)
@@ -198,7 +199,7 @@ SMALL = [
     (candidate_pools, "PANEL_BYTES", 4000),
     (candidate_pools, "PANEL_WORK", 100_000),
     (candidate_pools, "POOL_STEP", 1),
-    (candidate_pools, "PASS_ENTRIES", 50),
+    (candidate_pools, "PASS_BYTES", 10_000),
     (neighborhood, "SOLVE_BYTES", 1),
 ]
 
@@ -232,8 +233,8 @@ def test_any_number_of_threads_takes_the_same_steps(route, monkeypatch):
 
 def test_threads_follow_the_linear_algebra():
     with threadpool_limits(1):
-        assert node_search.blas_threads() == 1
-    assert node_search.blas_threads() >= 1
+        assert blas_threads() == 1
+    assert blas_threads() >= 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -6,14 +6,14 @@ over the correlations, made in panels and thrown away, checks every step of ever
 covariances c = S_·r − S_·A Γ with a residual are made of the rows of r and A, which are in the
 panel. Where something stronger turns up it joins the pool, and that node is guessed again.
 
-The first pass fills the pools and the second settles most nodes. The next ones check what is new in
-the paths of the rest, and where that is less than the rows behind it, they multiply residuals. So
-the price is two products and a bit, however long the paths are. Panels are in single precision;
-what is stronger up to their rounding joins the pool too, where double precision decides. The steps
-are therefore those of a search in all correlations.
+The first pass, half a product, fills the pools, and the second settles most nodes. The next ones
+check what is new in the paths of the rest; where those are fewer sets than the rows behind them,
+they multiply residuals. That is about two products, however long the paths are. Panels are in
+single precision; what is stronger up to their rounding joins the pool too, where double precision
+decides. The steps are therefore those of a search in all correlations.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Event
@@ -30,13 +30,13 @@ from sparsistent.core.node_search import (
     NodeSteps,
     Progress,
     Rule,
-    blas_threads,
     fit_arrays,
-    in_threads,
     joined,
     regress,
     starts_of,
 )
+from sparsistent.core.screening import product_error
+from sparsistent.core.threads import blas_threads, in_threads
 
 Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
@@ -47,8 +47,8 @@ PANEL_BYTES = 1 << 25
 PANEL_WORK = 2 * 10**10
 # The most candidates that join a pool for one active set after a pass.
 POOL_STEP = 16
-# Active sets and their members that are checked in one pass.
-PASS_ENTRIES = 1 << 23
+# Bytes of the active sets, and of what is found for them, that are checked in one pass.
+PASS_BYTES = 1 << 29
 # Single precision will do where its error is at most this share of what is looked for.
 COARSE = 0.25
 
@@ -70,13 +70,16 @@ class Fits:
     def errors(self, n: int, precision: type) -> Array:
         """How far rounding can move |c| when it is made of products of rows of n numbers.
 
-        Such a product of rows of norm one is off by up to n + 2 units of rounding, and the sum of
-        the rows of A, each times its Γ, by a few more.
+        The rows of A are rounded sums too: each term of c has |A| + 3 more factors 1 + δ.
         """
         weights = np.concatenate([[0.0], np.cumsum(np.abs(self.gammas))])
-        norms = 1.0 + np.diff(weights[self.entries])
-        units = n + np.diff(self.entries) + 8
-        return np.asarray(1.01 * np.finfo(precision).eps / 2 * units * norms)
+        most = int(np.diff(self.entries).max(initial=0))
+        error = product_error(n + most + 3, float(np.finfo(precision).eps) / 2)
+        return np.asarray(error * (1.0 + np.diff(weights[self.entries])))
+
+    def n_bytes(self) -> int:
+        """Memory that a pass needs for these sets."""
+        return 16 * (self.taken.size * (POOL_STEP + 4) + self.members.size)
 
     def select(self, sets: Integers) -> "Fits":
         """Some of the sets, each as if it had a node of its own."""
@@ -85,6 +88,16 @@ class Fits:
         places = np.arange(entries[-1]) + np.repeat(self.entries[sets] - entries[:-1], counts)
         starts = np.arange(sets.size + 1)
         return Fits(starts, entries, self.members[places], self.gammas[places], self.taken[sets])
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows of norm one, the same in the precision of a pass, and whom to tell how far it is."""
+
+    unit: Array
+    table: Floats
+    threads: int
+    report: Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -117,11 +130,12 @@ def search_rows(unit: Array, rule: Rule, progress: Progress | None = None) -> No
         if progress is not None:
             progress(int(p - left * (1.0 - share / 2)), p)
 
-    for table in (unit.astype(np.float32), unit):
+    for precision in (np.float32, np.float64):
+        source = Source(unit, unit.astype(precision, copy=False), threads, report)
         queue, unclear = unclear, unclear[:0]
         while queue.size:
             nodes, steps, fits = _guess(unit, queue, pools, rule, threads)
-            verdict = _check(unit, table, nodes, pools, checked[nodes], fits, threads, report)
+            verdict = _check(source, nodes, pools, checked[nodes], fits)
             nodes_done.append(nodes[verdict.right])
             steps_done.append(steps.of_nodes(np.flatnonzero(verdict.right)))
             checked[nodes] = verdict.checked
@@ -144,18 +158,20 @@ def _guess(
     p, n = unit.shape
     sizes = _pool_starts(pools, queue + 1, p) - _pool_starts(pools, queue, p)
     queue = queue[np.argsort(sizes, kind="stable")]
-    work = np.cumsum(np.sort(sizes) ** 2) * n
-    parts = np.split(queue, np.flatnonzero(np.diff(work // SLICE_WORK)) + 1)
+    sizes.sort()
+    part_of = np.cumsum(sizes**2) * max(n, 100) // SLICE_WORK
+    cuts = np.diff(part_of) + np.diff(np.frexp(sizes)[1])
+    parts = np.split(queue, np.flatnonzero(cuts) + 1)
 
     def run(nodes: Integers, stop: Event) -> tuple[NodeSteps, Fits]:
         return _guess_part(unit, nodes, pools, rule, stop)
 
     results: list[tuple[NodeSteps, Fits]] = []
-    entries = 0
+    n_bytes = 0
     for result in in_threads(run, parts, threads):
         results.append(result)
-        entries += result[1].taken.size + result[1].members.size
-        if entries > PASS_ENTRIES:
+        n_bytes += result[1].n_bytes()
+        if n_bytes > PASS_BYTES:
             break
     nodes = np.concatenate(parts[: len(results)])
     all_fits = [fits for _, fits in results]
@@ -207,18 +223,11 @@ def _pool_starts(pools: Integers, nodes: Integers, p: int) -> Integers:
 
 
 def _check(
-    unit: Array,
-    table: Floats,
-    nodes: Integers,
-    pools: Integers,
-    checked: Integers,
-    fits: Fits,
-    threads: int,
-    report: Callable[[float], None],
+    source: Source, nodes: Integers, pools: Integers, checked: Integers, fits: Fits
 ) -> Verdict:
     """Look at all candidates from every active set, in the precision of the table."""
-    p, n = unit.shape
-    precision = table.dtype.type
+    p, n = source.unit.shape
+    precision = source.table.dtype.type
     owner = np.repeat(np.arange(nodes.size), np.diff(fits.starts))
     rank = np.arange(owner.size) - fits.starts[owner]
     errors = fits.errors(n, precision)
@@ -231,9 +240,7 @@ def _check(
     # A node without candidates takes in the strongest, whether or not they are strong enough.
     new = _pool_starts(pools, nodes + 1, p) - _pool_starts(pools, nodes, p) == 1
     bounds = np.where(new[owner], precision(0), needed)
-    strengths, found = _strongest(
-        unit, table, nodes[owner], pools, fits.select(sets), bounds, threads, report
-    )
+    strengths, found = _strongest(source, nodes[owner], pools, fits.select(sets), bounds)
     beaten = strengths[:, 0] > needed
     wrong = np.bincount(owner, beaten, nodes.size) > 0
     # What comes after the first set that is beaten will be another path. That set itself need not
@@ -247,20 +254,13 @@ def _check(
 
 
 def _strongest(
-    unit: Array,
-    table: Floats,
-    nodes: Integers,
-    pools: Integers,
-    fits: Fits,
-    bounds: Floats,
-    threads: int,
-    report: Callable[[float], None],
+    source: Source, nodes: Integers, pools: Integers, fits: Fits, bounds: Floats
 ) -> tuple[Floats, Integers]:
     """The largest |c| above its bound, and whose, for one set of each of the nodes."""
-    p, n = unit.shape
+    table, p = source.table, len(source.table)
     variables = np.unique(np.concatenate([nodes, fits.members]))
     if nodes.size < variables.size:
-        rows = _residuals(unit, nodes, fits).astype(table.dtype)
+        rows = _residuals(source.unit, nodes, fits).astype(table.dtype)
         places = np.arange(nodes.size)
         sets = np.zeros(nodes.size + 1, np.int64), fits.members[:0], bounds[:0]
     else:
@@ -272,22 +272,43 @@ def _strongest(
     strengths = np.zeros((nodes.size, POOL_STEP), table.dtype)
     found = np.full(strengths.shape, -1)
 
-    def scan(task: tuple[Floats, int, int, int], stop: Event) -> None:
-        panel, first, begin, end = task
+    keys = nodes * p
+
+    def scan(task: tuple[Floats, Integers, int, int, int], stop: Event) -> None:
+        panel, rows_of_sets, first, begin, end = task
         c = np.empty(panel.shape[1], panel.dtype)
         kernels.scan(
-            panel, first, begin, end, places, nodes * p, pool, sets, c, bounds, strengths, found
+            panel, first, begin, end, rows_of_sets, keys, pool, sets, c, bounds, strengths, found
         )
 
     work = np.arange(nodes.size + 1) + sets[0]
-    cuts = np.searchsorted(work, np.linspace(0, work[-1], 2 * threads + 1)).tolist()
+    symmetric = rows is table and sets[1].size == 0 and np.array_equal(nodes, np.arange(p))
+    for panel, first, top, bottom in _panels(rows, table, symmetric):
+        # The rows of a symmetric product are the nodes, and each of them has one set.
+        low, high = (top, bottom) if symmetric else (0, nodes.size)
+        cuts = np.searchsorted(work, np.linspace(work[low], work[high], 2 * source.threads + 1))
+        tasks = [(panel, places - top, first, *part) for part in pairwise(cuts.tolist())]
+        for _ in in_threads(scan, tasks, source.threads):
+            pass
+        source.report(first / p)
+    return strengths, found
+
+
+def _panels(rows: Floats, table: Floats, symmetric: bool) -> Iterator[tuple[Floats, int, int, int]]:
+    """The products of rows with the table, a few columns at a time.
+
+    Each panel comes with its first column, and where its rows begin and end. When the two are the
+    same, the half above the diagonal is the transpose of that below it.
+    """
+    p, n = table.shape
     width = max(1, min(PANEL_BYTES // table.itemsize, PANEL_WORK // n) // max(1, len(rows)))
     for first in range(0, p, width):
-        panel = rows @ table[first : first + width].T
-        for _ in in_threads(scan, [(panel, first, *ends) for ends in pairwise(cuts)], threads):
-            pass
-        report(min(first + width, p) / p)
-    return strengths, found
+        last = min(first + width, p)
+        top = first if symmetric else 0
+        panel = rows[top:] @ table[first:last].T
+        yield panel, first, top, len(rows)
+        if symmetric:
+            yield np.ascontiguousarray(panel[last - first :].T), last, first, last
 
 
 def _residuals(unit: Array, nodes: Integers, fits: Fits) -> Array:

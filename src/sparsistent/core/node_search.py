@@ -5,19 +5,17 @@ product that made them. Nodes do not depend on each other, so the steps are the 
 of threads.
 """
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_info
 
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -88,13 +86,13 @@ def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
 
 def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
     """The steps of all nodes, from all correlations."""
-    p = len(S)
+    p, blocks = len(S), np.ascontiguousarray(S)[None]
     size = max(1, SLICE_WORK // (8 * p))
     parts = [np.arange(first, min(first + size, p)) for first in range(0, p, size)]
 
     def run(rows: Integers, stop: Event) -> NodeSteps:
-        blocks = np.zeros(rows.size, np.int64)
-        return regress(S[None], blocks, rows, rule.thresholds[rows], rule, stop)
+        same = np.zeros(rows.size, np.int64)
+        return regress(blocks, same, rows, rule.thresholds[rows], rule, stop)
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
@@ -160,28 +158,3 @@ def _copied(
     for source, target in zip(old, new, strict=True):
         target[tuple(map(slice, source.shape))] = source
     return new
-
-
-def in_threads(
-    run: Callable[[Any, Event], Any], tasks: Sequence[Any], threads: int
-) -> Iterator[Any]:
-    """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
-    stop = Event()
-    if threads == 1:
-        for task in tasks:
-            yield run(task, stop)
-        return
-    with ThreadPoolExecutor(threads) as executor:
-        futures = [executor.submit(run, task, stop) for task in tasks]
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            stop.set()
-            executor.shutdown(wait=False, cancel_futures=True)
-
-
-def blas_threads() -> int:
-    """As many threads as NumPy's linear algebra may use at this moment."""
-    allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return min(allowed, default=os.cpu_count() or 1)

@@ -1,0 +1,36 @@
+"""Threads for compiled loops, which release the GIL: as many as NumPy's linear algebra may use."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TypeVar
+
+from threadpoolctl import threadpool_info
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def blas_threads() -> int:
+    """How many threads linear algebra may use at this moment; one where it does not say."""
+    allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return min(allowed, default=1)
+
+
+def in_threads(
+    run: Callable[[Task, Event], Result], tasks: Sequence[Task], threads: int
+) -> Iterator[Result]:
+    """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
+    stop = Event()
+    if threads == 1:
+        for task in tasks:
+            yield run(task, stop)
+        return
+    with ThreadPoolExecutor(threads) as executor:
+        futures = [executor.submit(run, task, stop) for task in tasks]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            stop.set()
+            executor.shutdown(wait=False, cancel_futures=True)
