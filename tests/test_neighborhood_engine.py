@@ -139,6 +139,19 @@ def test_nearly_collinear_columns(noise):
                 assert_same_steps(run, node, unit=S[r, r])
 
 
+def test_candidates_that_are_combinations_are_passed_over():
+    """Below a variance of 1e-9 given the others; what is found after them is taken."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 6))
+        noise = rng.normal(size=(30, 4)) * [3e-5, 3e-5, 6e-5, 6e-5]
+        X = np.hstack([X, X[:, [0, 1, 2, 3]] + X[:, [1, 2, 3, 4]] + noise])
+        moments = column_moments(X, assume_centered=False)
+        gram, rows = by_both_routes(moments, 1e-11, 0.5, "and", False)
+        assert list(map(summary, gram.nodes)) == list(map(summary, rows.nodes))
+        assert max(node[-1].size for node in gram.nodes) <= 8
+
+
 def test_what_single_precision_cannot_tell_is_told_in_double(monkeypatch):
     used = []
     strongest = candidate_pools._strongest
@@ -277,7 +290,9 @@ def test_a_stopped_regression_returns():
     stop = threading.Event()
     stop.set()
     zeros = np.zeros(3, np.int64)
-    steps = node_search.regress(np.eye(3)[None], zeros, np.arange(3), rule.thresholds, rule, stop)
+    steps, _ = node_search.regress(
+        np.eye(3)[None], zeros, np.arange(3), rule.thresholds, rule, stop, traced=False
+    )
     assert steps.others.size == 0
 
 

@@ -14,7 +14,7 @@ decides. The steps are therefore those of a search in all correlations.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import Event
 
@@ -30,7 +30,6 @@ from sparsistent.core.node_search import (
     NodeSteps,
     Progress,
     Rule,
-    fit_arrays,
     joined,
     regress,
     starts_of,
@@ -51,14 +50,16 @@ POOL_STEP = 16
 PASS_BYTES = 1 << 29
 # Single precision will do where its error is at most this share of what is looked for.
 COARSE = 0.25
+# Candidates that differ by less count as equal, see ``core.nodes.TIE``.
+SLACK = 1e-12
 
 
 @dataclass(frozen=True)
 class Fits:
-    """The active sets that forward steps were taken from, and how strong the candidates taken were.
+    """The active sets from which candidates were looked for, and how strong those taken were.
 
-    Node i has the sets from ``starts[i]`` on. Its last one is what it ended with: there ``taken``
-    is how strong a candidate had to be. Set s has the members and Γ from ``entries[s]`` on.
+    Node i has the sets from ``starts[i]`` on. Where no candidate was taken ``taken`` is how strong
+    one had to be. Set s has the members and Γ from ``entries[s]`` on.
     """
 
     starts: Integers
@@ -188,7 +189,8 @@ def _guess(
 def _guess_part(
     unit: Array, nodes: Integers, pools: Integers, rule: Rule, stop: Event
 ) -> tuple[NodeSteps, Fits]:
-    p = len(unit)
+    """Regress some nodes among their pools, all as wide as the largest."""
+    p, count = len(unit), nodes.size
     begin, end = _pool_starts(pools, nodes, p), _pool_starts(pools, nodes + 1, p)
     sizes = end - begin
     places = np.minimum(begin[:, None] + np.arange(sizes.max()), end[:, None] - 1)
@@ -197,24 +199,27 @@ def _guess_part(
     kernels.products(unit, members, sizes, S)
     own = np.argmax(members == nodes[:, None], axis=1)
     thresholds = rule.thresholds[nodes]
-    steps = regress(S, np.arange(nodes.size), own, thresholds, rule, stop)
+    steps, sets = regress(S, np.arange(count), own, thresholds, rule, stop, traced=True)
 
-    n_sets = nodes.size + np.count_nonzero(steps.others >= 0)
-    n_entries = steps.sizes().sum()
-    starts, entries = np.zeros(nodes.size + 1, np.int64), np.zeros(n_sets + 1, np.int64)
-    fitted, gammas, taken = np.empty(n_entries, np.int64), np.empty(n_entries), np.empty(n_sets)
-    kernels.replay(
-        S,
-        members,
-        own,
-        thresholds,
-        rule.drop,
-        LEAST_VARIANCE,
-        fit_arrays(members.shape[1]),
-        (steps.starts, steps.others, steps.values),
-        (starts, entries, fitted, gammas, taken),
+    node = np.repeat(np.arange(count), np.diff(steps.starts))
+    added, ends = steps.others >= 0, steps.starts[1:]
+    t = members[node, np.where(added, steps.others, -1 - steps.others)]
+    rss = np.ones(count)
+    rss[node] = 2 * steps.losses
+    # A regression that has not determined its node has looked for a candidate at the end, too.
+    looked = np.insert(added, ends, rss > LEAST_VARIANCE)
+    sufficient = np.maximum(2 * thresholds, -np.expm1(-rule.drop) * rss)
+    squares = np.insert(2 * steps.values, ends, sufficient)[looked]
+    starts = starts_of(np.bincount(node[added], minlength=count) + (rss > LEAST_VARIANCE))
+    of_member = np.repeat(np.arange(count), np.diff(sets.entries[starts]))
+    fits = Fits(
+        starts,
+        sets.entries,
+        members[of_member, sets.members],
+        sets.gammas,
+        (1 - SLACK) * np.sqrt(squares),
     )
-    return steps, Fits(starts, entries, fitted[: entries[-1]], gammas[: entries[-1]], taken)
+    return replace(steps, others=np.where(added, t, -1 - t)), fits
 
 
 def _pool_starts(pools: Integers, nodes: Integers, p: int) -> Integers:

@@ -8,7 +8,7 @@ of threads.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,14 @@ class NodeSteps:
         )
 
 
+class Trace(NamedTuple):
+    """Active sets and their Γ: set s has the members from ``entries[s]`` on."""
+
+    entries: Integers
+    members: Integers
+    gammas: Array
+
+
 def starts_of(counts: Integers) -> Integers:
     """Where each of some runs of these lengths begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(counts)])
@@ -92,7 +100,7 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
 
     def run(rows: Integers, stop: Event) -> NodeSteps:
         same = np.zeros(rows.size, np.int64)
-        return regress(blocks, same, rows, rule.thresholds[rows], rule, stop)
+        return regress(blocks, same, rows, rule.thresholds[rows], rule, stop, traced=False)[0]
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
@@ -104,13 +112,24 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
 
 
 def regress(
-    S: Array, blocks: Integers, rows: Integers, thresholds: Array, rule: Rule, stop: Event
-) -> NodeSteps:
-    """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``."""
-    state = np.zeros(5, np.int64)
+    S: Array,
+    blocks: Integers,
+    rows: Integers,
+    thresholds: Array,
+    rule: Rule,
+    stop: Event,
+    *,
+    traced: bool,
+) -> tuple[NodeSteps, Trace]:
+    """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``, and with which sets.
+
+    ``traced`` asks for the active sets from which a candidate was looked for.
+    """
+    state = np.zeros(7, np.int64)
     starts = np.zeros(rows.size + 1, np.int64)
     c = np.empty(S.shape[2])
-    fit, output = fit_arrays(WIDTH), _output_arrays(64 + 4 * rows.size)
+    fit, output = _fit_arrays(WIDTH), _output_arrays(64 + 4 * rows.size)
+    trace = _trace_arrays(65 + 5 * rows.size, 64) if traced else _trace_arrays(0, 0)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.regress(
@@ -127,18 +146,25 @@ def regress(
             c.view(np.int64),
             output,
             starts,
+            trace,
         ):
             break
-        room, width = output[0].size, fit[1].size
-        if state[kernels.STEPS] + state[kernels.ACTIVE] + 2 > room:
+        k, width, room = state[kernels.ACTIVE], fit[1].size, output[0].size
+        if max(k, state[kernels.REJECTED]) == width:
+            fit = _copied(fit, _fit_arrays(2 * width))
+        if state[kernels.STEPS] + k + 2 > room:
             output = _copied(output, _output_arrays(2 * room))
-        if max(state[kernels.ACTIVE], state[kernels.REJECTED]) == width:
-            fit = _copied(fit, fit_arrays(2 * width))
+            trace = _copied(trace, _trace_arrays(2 * trace[0].size, trace[1].size))
+        if state[kernels.MEMBERS] + k > trace[1].size:
+            trace = _copied(trace, _trace_arrays(trace[0].size, 2 * trace[1].size))
     others, values, drops, losses = (array[: starts[-1]] for array in output)
-    return NodeSteps(starts, others, values, drops, losses)
+    entries, members, gammas = trace
+    n_sets, n_members = state[kernels.SETS], state[kernels.MEMBERS]
+    sets = Trace(entries[: n_sets + 1], members[:n_members], gammas[:n_members])
+    return NodeSteps(starts, others, values, drops, losses), sets
 
 
-def fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
+def _fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
     """Active set, rejected candidates, factor, y, Γ and δ of a regression, up to a size."""
     padded = width + kernels.PADDING
     active, rejected = np.zeros(padded, np.int64), np.zeros(width, np.int64)
@@ -148,7 +174,13 @@ def fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
 
 
 def _output_arrays(room: int) -> tuple[NDArray[Any], ...]:
+    """Others, values, drops and losses, up to a number of steps."""
     return np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
+
+
+def _trace_arrays(sets: int, members: int) -> tuple[NDArray[Any], ...]:
+    """Entries, members and Γ, up to numbers of active sets and of members."""
+    return np.zeros(sets, np.int64), np.empty(members, np.int64), np.empty(members)
 
 
 def _copied(

@@ -6,7 +6,7 @@ L of S_AA grows by a row with each addition and is rotated back to a triangle wi
 that Γ = L⁻ᵀy with y = L⁻¹S_Ar costs |A|² a step; c is needed before forward steps only, at |A| p.
 
 :func:`regress` returns when its share of work is done, and all that it needs to go on is in the
-arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`replay` and
+arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`products` and
 :func:`scan` serve the search among a few candidates a node, see ``core.candidate_pools``.
 """
 
@@ -15,20 +15,24 @@ import math
 from sparsistent.core.jit import kernel
 
 # Places of ``state``: the node at work, the sizes of its active set and of its set of rejected
-# candidates, the steps in the output, and the array entries that may still be read in this call.
-NODE, ACTIVE, REJECTED, STEPS, WORK = range(5)
-# Rows of S that ``residual_covariances`` reads at a time; it may read past the active set.
+# candidates, the steps in the output, the sets and their members in the trace, and the array
+# entries that may still be read in this call.
+NODE, ACTIVE, REJECTED, STEPS, SETS, MEMBERS, WORK = range(7)
+# Rows of S that are read at a time, past the active set if need be.
 PADDING = 4
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
 # first of them is taken: neither the machine nor the order of a sum decides.
 TIE = 4096
-SLACK = 1e-12
 
 
 @kernel
-def residual_covariances(S, r, active, k, gamma, c):
-    """Fill c = S_r· − Γ S_A·, four rows at a time."""
+def strongest(S, r, active, k, gamma, rejected, n_rejected, c, bits):
+    """Fill c = S_r· − Γ S_A·, with zeros for what is no candidate: the place of the largest |c|.
+
+    ``bits`` are those of c as integers. Without the sign they are in the same order, and unlike
+    that of floats, which could be NaN, the maximum of integers is found eight at a time.
+    """
     for a in range(k, k + PADDING):
         active[a], gamma[a] = r, 0.0
     s = S[r]
@@ -39,15 +43,10 @@ def residual_covariances(S, r, active, k, gamma, c):
         g0, g1, g2, g3 = gamma[a], gamma[a + 1], gamma[a + 2], gamma[a + 3]
         for m in range(c.size):
             c[m] -= g0 * s0[m] + g1 * s1[m] + g2 * s2[m] + g3 * s3[m]
-
-
-@kernel
-def strongest(bits):
-    """The place of the largest |c|, where ``bits`` are those of c as integers.
-
-    Without the sign they are in the same order, and unlike that of floats, which could be NaN, the
-    maximum of integers is found eight at a time. Of places equal up to rounding it is the first.
-    """
+    for a in range(k + 1):
+        c[active[a]] = 0.0  # after the active variables comes r
+    for a in range(n_rejected):
+        c[rejected[a]] = 0.0
     largest, place = 0, 0
     for first in range(0, bits.size, 512):
         here, part = 0, bits[first : first + 512]
@@ -80,20 +79,20 @@ def add(S, r, t, active, k, factor, y):
 
 
 @kernel
-def remove(w, active, k, factor, y):
+def remove(w, active, k, factor, y, cosines, sines):
     """Take the w-th variable out of the active set: rotations close the gap its row leaves."""
     for a in range(w, k - 1):
         active[a] = active[a + 1]
+        row, lower = factor[a], factor[a + 1]
         for b in range(a + 2):
-            factor[a, b] = factor[a + 1, b]
-    for a in range(w, k - 1):
-        radius = math.sqrt(factor[a, a] ** 2 + factor[a, a + 1] ** 2)
-        cosine, sine = factor[a, a] / radius, factor[a, a + 1] / radius
-        for b in range(a, k - 1):
-            u, v = factor[b, a], factor[b, a + 1]
-            factor[b, a], factor[b, a + 1] = cosine * u + sine * v, cosine * v - sine * u
-        u, v = y[a], y[a + 1]
-        y[a], y[a + 1] = cosine * u + sine * v, cosine * v - sine * u
+            row[b] = lower[b]
+        for b in range(w, a):
+            u, v = row[b], row[b + 1]
+            row[b], row[b + 1] = cosines[b] * u + sines[b] * v, cosines[b] * v - sines[b] * u
+        radius = math.sqrt(row[a] * row[a] + row[a + 1] * row[a + 1])
+        cosine, sine = row[a] / radius, row[a + 1] / radius
+        cosines[a], sines[a], row[a] = cosine, sine, radius
+        y[a], y[a + 1] = cosine * y[a] + sine * y[a + 1], cosine * y[a + 1] - sine * y[a]
 
 
 @kernel
@@ -111,18 +110,23 @@ def refit(k, factor, y, gamma):
 
 
 @kernel
-def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, output, starts):
+def regress(
+    S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, output, starts, trace
+):
     """Forward-backward regressions, one after the other, from where ``state`` says.
 
-    True when all have ended; False when the work is used up, or when the active set or the output
-    may need more room. Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at
+    True when all have ended; False when the work is used up, or when the arrays may need more room.
+    Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at
     ``starts[i]``. ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain
-    or cost, ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit. A
-    forward step needs a gain above ``thresholds[i]`` and a fall above ``drop``; a regression also
+    or cost, ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit.
+    The trace, unless empty, gets the sets from which a candidate was looked for. A forward step
+    needs a gain above ``thresholds[i]`` and a fall above ``drop``; a regression also
     ends when its node is determined to within ``least``.
     """
     active, rejected, factor, y, gamma, delta = fit
     others, values, drops, losses = output
+    entries, members, gammas = trace
+    traced = entries.size > 0
     k, steps = state[ACTIVE], state[STEPS]
     for node in range(state[NODE], rows.size):
         block, r = S[blocks[node]], rows[node]
@@ -137,7 +141,7 @@ def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, o
             cost = 0.5 * gamma[w] * gamma[w]
             if k > 0 and cost <= nu * delta[k]:
                 others[steps], values[steps], drops[steps] = -1 - active[w], cost, 0.0
-                remove(w, active, k, factor, y)
+                remove(w, active, k, factor, y, gamma, c)  # Γ and c are out of date anyway
                 k -= 1
                 steps += 1
                 # Without it, what was a combination of the active variables need not be one.
@@ -147,17 +151,18 @@ def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, o
                 break
             # Up to k + 1 removals can follow an addition before there is another look at the room.
             full = steps + k + 2 > others.size or max(k, state[REJECTED]) == rejected.size
+            full |= traced and state[MEMBERS] + k > members.size
             if full or state[WORK] < 0:
                 state[NODE], state[ACTIVE], state[STEPS] = node, k, steps
                 return False
             state[WORK] -= (k + 1) * c.size
-            residual_covariances(block, r, active, k, gamma, c)
-            c[r] = 0.0
-            for a in range(k):
-                c[active[a]] = 0.0
-            for a in range(state[REJECTED]):
-                c[rejected[a]] = 0.0
-            t = strongest(bits)
+            if traced:
+                for a in range(k):
+                    members[state[MEMBERS] + a], gammas[state[MEMBERS] + a] = active[a], gamma[a]
+                state[SETS] += 1
+                state[MEMBERS] += k
+                entries[state[SETS]] = state[MEMBERS]
+            t = strongest(block, r, active, k, gamma, rejected, state[REJECTED], c, bits)
             gain = 0.5 * c[t] * c[t]
             fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
             if gain <= thresholds[node] or fall <= drop:
@@ -166,6 +171,8 @@ def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, o
                 # t is a combination of the active variables: its gain is rounding.
                 rejected[state[REJECTED]] = t
                 state[REJECTED] += 1
+                state[SETS] -= traced
+                state[MEMBERS] -= traced * k
                 continue
             k += 1
             delta[k] = gain
@@ -188,50 +195,6 @@ def products(unit, members, sizes, S):
                 for m in range(x.size):
                     total += x[m] * y[m]
                 S[i, a, b] = S[i, b, a] = min(max(total, -1.0), 1.0)
-
-
-@kernel
-def replay(S, members, rows, thresholds, drop, least, fit, steps, fits):
-    """The active sets, with Γ, from which each node took its forward steps, and its last one.
-
-    Node i is row ``rows[i]`` of ``S[i]``, whose variables are ``members[i]``; its steps and sets
-    are written in terms of those. ``taken`` is |c| of the candidate that was taken, or for the last
-    set the |c| that would have sufficed.
-    """
-    active, _, factor, y, gamma, _ = fit
-    step_starts, others, values = steps
-    starts, entries, fitted, gammas, taken = fits
-    s = entry = 0
-    for node in range(rows.size):
-        k = 0
-        for step in range(step_starts[node], step_starts[node + 1] + 1):
-            last = step == step_starts[node + 1]
-            t = 0 if last else others[step]
-            if t >= 0:
-                rss = refit(k, factor, y, gamma)
-                for a in range(k):
-                    fitted[entry], gammas[entry] = members[node, active[a]], gamma[a]
-                    entry += 1
-                square = 2.0 * thresholds[node] if last else 2.0 * values[step]
-                if last:
-                    square = max(square, -math.expm1(-drop) * rss) if rss > least else math.inf
-                taken[s] = (1.0 - SLACK) * math.sqrt(square)
-                s += 1
-                entries[s] = entry
-            if last:
-                break
-            if t >= 0:
-                add(S[node], rows[node], t, active, k, factor, y)
-                k += 1
-                others[step] = members[node, t]
-            else:
-                w = 0
-                while active[w] != -1 - t:
-                    w += 1
-                remove(w, active, k, factor, y)
-                k -= 1
-                others[step] = -1 - members[node, -1 - t]
-        starts[node + 1] = s
 
 
 @kernel
