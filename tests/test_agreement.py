@@ -61,9 +61,7 @@ def test_neighborhoods_take_the_same_steps(batch, relative):
         if not relative:
             threshold *= float(np.exp(np.log(np.diag(S)).mean()))
         moments = covariance_moments(S, problem.n_samples)
-        path = neighborhood_greedy(
-            moments.correlation, moments.scale, threshold, problem.nu, "and", relative
-        )
+        path = neighborhood_greedy(moments, threshold, problem.nu, "and", relative)
         for r, node in enumerate(path.nodes):
             run = reference.node_greedy(S, r, threshold, problem.nu, relative)
             assert_same_steps(run, node, unit=S[r, r])

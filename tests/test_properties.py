@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from problems import random_problem
 
 from sparsistent import FixedGraph, GlobalGreedy, NeighborhoodGreedy
+from sparsistent.core.moments import covariance_moments
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.neighborhood import neighborhood_greedy
 
@@ -132,10 +133,10 @@ def test_a_global_path_cut_at_a_threshold_is_the_path_run_to_it(seed):
 @given(seed=seeds)
 def test_neighborhoods_cut_at_a_threshold_are_those_run_to_it(combine, relative, seed):
     problem = random_problem(seed)
-    scale = np.sqrt(np.diag(problem.covariance))
-    S, threshold = correlation(problem), problem.threshold
-    long = neighborhood_greedy(S, scale, threshold / 10, problem.nu, combine, relative)
-    short = neighborhood_greedy(S, scale, threshold, problem.nu, combine, relative)
+    moments = covariance_moments(problem.covariance, problem.n_samples)
+    threshold = problem.threshold
+    long = neighborhood_greedy(moments, threshold / 10, problem.nu, combine, relative)
+    short = neighborhood_greedy(moments, threshold, problem.nu, combine, relative)
     for full, cut in zip(long.nodes, short.nodes, strict=True):
         assert full[: full.n_steps(threshold)] == cut.steps
     assert np.array_equal(long.edges(threshold), short.edges(threshold))

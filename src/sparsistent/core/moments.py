@@ -1,11 +1,19 @@
-"""What the algorithms need of the data: correlations, scales, and the certainty that they exist.
+"""What the algorithms need of the data: unit columns, scales, and the certainty that they exist.
 
 Gains and costs do not change when variables are rescaled, so all work is done on correlations and
-scaled back at the end. Columns are divided by their largest deviation before squares are taken, so
-that scales from 1e-150 to 1e150 in one table neither overflow nor vanish.
+scaled back at the end. The table is turned once into ``unit``, one row a variable with mean zero
+and norm one, so that a correlation is the product of two rows and nobody needs all p² of them;
+who does takes them from `Moments.correlation`, which makes them on first use.
+
+The table is read once and ``unit`` is worked on in pieces that stay in cache: about a tenth of what
+the correlations cost. Scaling by powers of two, which rounds nothing, lets scales from 1e-150 to
+1e150 in one table neither overflow nor vanish.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,47 +26,118 @@ LEAST_VARIANCE = 1e-9
 # A gain below this, at unit variances, is rounding: no sample is large enough to tell it from zero.
 LEAST_GAIN = 1e-12
 
+# Entries of a piece of ``unit`` that is standardised in cache.
+PIECE = 1 << 17
+# Below this exponent of two a variance has underflowed; the reciprocal would overflow.
+LEAST_EXPONENT = -1000
+
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, standard deviations and correlations of a table."""
+    """Means, standard deviations and correlations of a table, or of a covariance matrix.
+
+    ``unit`` has the standardised columns as rows of norm one; a covariance matrix has none and
+    comes with ``given_correlation``.
+    """
 
     location: Array
     scale: Array
-    correlation: Array
     n_samples: int | None
+    unit: Array | None
+    given_correlation: Array | None = None
+
+    @cached_property
+    def correlation(self) -> Array:
+        """All correlations as a dense matrix, exactly symmetric with a diagonal of ones."""
+        if self.unit is None:
+            assert self.given_correlation is not None
+            return self.given_correlation
+        return _products(self.unit)
 
 
-def column_moments(X: Array, *, assume_centered: bool) -> Moments:
-    """Moments of the columns of X (divided by n); a constant column has scale 0."""
-    n = X.shape[0]
-    location = np.zeros(X.shape[1]) if assume_centered else _mean(X)
-    # A span beyond the largest float ends as a scale that is not finite, for the caller to reject.
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviations = X - location
-        largest = np.abs(deviations).max(axis=0)
-        unit = deviations / np.where(largest > 0, largest, 1.0)
-        spread = np.sqrt(np.einsum("ij,ij->j", unit, unit) / n)
-    # The deviations of a constant are the rounding errors of its mean.
-    constant = largest <= 4 * np.finfo(np.float64).eps * np.abs(location)
-    unit /= np.where(spread > 0, spread, 1.0)
-    correlation = unit.T @ unit / n
-    np.fill_diagonal(correlation, 1.0)
-    np.clip(correlation, -1.0, 1.0, out=correlation)
-    return Moments(location, np.where(constant, 0.0, spread * largest), correlation, n)
+def column_moments(X: NDArray[np.floating], *, assume_centered: bool) -> Moments:
+    """Moments of the columns of X (divided by n); a constant column has scale 0.
 
-
-def _mean(X: Array) -> Array:
-    """Column means to the last digits: the second pass takes out what the first one rounded off.
-
-    Without it a column of three hundred times 0.1 has deviations, all equal, and looks like data.
+    A column with a value that is not finite has a location or a scale that is not finite; so has
+    one whose span is beyond the largest float.
     """
-    n = X.shape[0]
-    location = np.zeros(X.shape[1])
-    for _ in range(2):
-        # Halves keep the difference of two numbers near the largest float finite.
-        location = location + 2 * ((X / 2 - location / 2) / n).sum(axis=0)
-    return location
+    n, p = X.shape
+    unit = np.empty((p, n))
+    if X.strides[0] < X.strides[1]:
+        unit[...] = X.T
+    else:
+        _write_transposed(X, unit)
+    location, scale = np.zeros(p), np.empty(p)
+    step = max(1, PIECE // n)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, p, step):
+            piece = slice(start, start + step)
+            scale[piece] = _standardise(unit[piece], None if assume_centered else location[piece])
+    return Moments(location, scale, n, unit)
+
+
+def _standardise(rows: Array, location: Array | None) -> Array:
+    """Bring rows to norm one and, where there is a ``location`` to fill, to mean zero: the scales.
+
+    The mean is taken twice: the second one takes out what the first one rounded off. Without it a
+    row of three hundred times 0.1 has deviations, all equal, and looks like data.
+    """
+    n = rows.shape[1]
+    # Not even the sum of n of the largest floats overflows.
+    room = n.bit_length() + 1
+    rows *= 2.0**-room
+    mean = np.zeros(len(rows))
+    if location is not None:
+        for _ in range(2):
+            shift = rows.sum(axis=1) / n
+            rows -= shift[:, None]
+            mean += shift
+        location[:] = np.ldexp(mean, room)
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    exponent = np.maximum(np.frexp(largest)[1], LEAST_EXPONENT)
+    rows *= np.ldexp(1.0, -exponent)[:, None]
+    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    rows /= np.where(norm > 0, norm, 1.0)[:, None]
+    # The deviations of a constant are the rounding errors of its mean.
+    constant = largest <= 4 * np.finfo(np.float64).eps * np.abs(mean)
+    scale: Array = np.ldexp(norm / np.sqrt(n), exponent + room)
+    return np.where(constant, 0.0, scale)
+
+
+def _products(unit: Array) -> Array:
+    """All products of two rows of norm one, by tiles on and above the diagonal."""
+    p, n = unit.shape
+    correlation = np.empty((p, p))
+    for rows, columns in upper_tiles(p, tile_side(n)):
+        tile = correlation[rows, columns]
+        np.matmul(unit[rows], unit[columns].T, out=tile)
+        np.clip(tile, -1.0, 1.0, out=tile)
+        if rows != columns:
+            _write_transposed(tile, correlation[columns, rows])
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def tile_side(n: int) -> int:
+    """Rows of a square tile of products of rows of length n.
+
+    Large enough for BLAS to be fast, and so small that a tile takes a fraction of a second: between
+    two tiles Ctrl-C is heard.
+    """
+    return min(1024, max(32, isqrt(6_000_000_000 // n)))
+
+
+def upper_tiles(p: int, side: int) -> Iterator[tuple[slice, slice]]:
+    """The tiles (rows, columns) that cover a p × p matrix on and above the diagonal."""
+    for top in range(0, p, side):
+        for left in range(top, p, side):
+            yield slice(top, min(top + side, p)), slice(left, min(left + side, p))
+
+
+def _write_transposed(source: NDArray[np.floating], target: Array) -> None:
+    """Write ``source.T``; 64 rows at a time, so that what is read together stays in cache."""
+    for start in range(0, len(source), 64):
+        target[:, start : start + 64] = source[start : start + 64].T
 
 
 def covariance_moments(S: Array, n_samples: int | None) -> Moments:
@@ -68,13 +147,4 @@ def covariance_moments(S: Array, n_samples: int | None) -> Moments:
     correlation = S / divisor / divisor[:, None]
     correlation = (correlation + correlation.T) / 2
     np.fill_diagonal(correlation, 1.0)
-    return Moments(np.zeros(scale.size), scale, correlation, n_samples)
-
-
-def collinear_pair(correlation: Array) -> tuple[int, int] | None:
-    """The most correlated pair, if one of the two is a multiple of the other."""
-    upper = np.triu(np.abs(correlation), k=1)
-    i, j = np.unravel_index(np.argmax(upper), upper.shape)
-    if 1.0 - upper[i, j] ** 2 < LEAST_VARIANCE and i != j:
-        return int(i), int(j)
-    return None
+    return Moments(np.zeros(scale.size), scale, n_samples, None, correlation)

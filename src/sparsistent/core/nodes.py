@@ -1,121 +1,276 @@
-"""Compiled loop of the neighbourhood algorithm: one node's forward-backward regression.
+"""Compiled loops of the neighbourhood algorithm: forward-backward regressions, many a call.
 
 Everything is at unit variances: with A the active set and c = S_·r − S_·A Γ the covariances of the
 candidates with the residual, adding t gains c_t²/2 and removing t costs Γ_t²/2. The Cholesky factor
-of S_AA grows by a row with each addition and is rebuilt from the removed place on. A step costs
-|A| (|A| + p).
+L of S_AA grows by a row with each addition and is rotated back to a triangle with each removal, so
+that Γ = L⁻ᵀy with y = L⁻¹S_Ar costs |A|² a step; c is needed before forward steps only, at |A| p.
+
+:func:`regress` returns when its share of work is done, and all that it needs to go on is in the
+arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`replay` and
+:func:`scan` serve the search among a few candidates a node, see ``core.candidate_pools``.
 """
 
 import math
 
-import numpy as np
-
 from sparsistent.core.jit import kernel
+
+# Places of ``state``: the node at work, the sizes of its active set and of its set of rejected
+# candidates, the steps in the output, and the array entries that may still be read in this call.
+NODE, ACTIVE, REJECTED, STEPS, WORK = range(5)
+# Rows of S that ``residual_covariances`` reads at a time; it may read past the active set.
+PADDING = 4
+WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
+# Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
+# first of them is taken: neither the machine nor the order of a sum decides.
+TIE = 4096
+SLACK = 1e-12
 
 
 @kernel
-def append_row(S, active, k, factor):
-    """Extend the factor of S_AA by its k-th variable: that variable's variance given the others."""
-    t = active[k]
+def residual_covariances(S, r, active, k, gamma, c):
+    """Fill c = S_r· − Γ S_A·, four rows at a time."""
+    for a in range(k, k + PADDING):
+        active[a], gamma[a] = r, 0.0
+    s = S[r]
+    for m in range(c.size):
+        c[m] = s[m]
+    for a in range(0, k, PADDING):
+        s0, s1, s2, s3 = S[active[a]], S[active[a + 1]], S[active[a + 2]], S[active[a + 3]]
+        g0, g1, g2, g3 = gamma[a], gamma[a + 1], gamma[a + 2], gamma[a + 3]
+        for m in range(c.size):
+            c[m] -= g0 * s0[m] + g1 * s1[m] + g2 * s2[m] + g3 * s3[m]
+
+
+@kernel
+def strongest(bits):
+    """The place of the largest |c|, where ``bits`` are those of c as integers.
+
+    Without the sign they are in the same order, and unlike that of floats, which could be NaN, the
+    maximum of integers is found eight at a time. Of places equal up to rounding it is the first.
+    """
+    largest, place = 0, 0
+    for first in range(0, bits.size, 512):
+        here, part = 0, bits[first : first + 512]
+        for m in range(part.size):
+            here = max(here, part[m] & WITHOUT_SIGN)
+        if here - TIE > largest:
+            place = first
+        largest = max(largest, here)
+    while bits[place] & WITHOUT_SIGN < largest - TIE:
+        place += 1
+    return place
+
+
+@kernel
+def add(S, r, t, active, k, factor, y):
+    """Append t to the active set: its variance given the others."""
+    row = factor[k]
+    variance, x = S[t, t], S[t, r]
     for a in range(k):
-        x = S[t, active[a]]
+        z = S[t, active[a]]
         for b in range(a):
-            x -= factor[a, b] * factor[k, b]
-        factor[k, a] = x / factor[a, a]
-    variance = S[t, t]
-    for a in range(k):
-        variance -= factor[k, a] * factor[k, a]
-    factor[k, k] = math.sqrt(max(variance, 0.0))
+            z -= factor[a, b] * row[b]
+        row[a] = z / factor[a, a]
+        variance -= row[a] * row[a]
+        x -= row[a] * y[a]
+    row[k] = math.sqrt(max(variance, 1e-300))
+    y[k] = x / row[k]
+    active[k] = t
     return variance
 
 
 @kernel
-def refit(S, r, active, k, factor, gamma, c):
-    """Least squares of r on the active set: fills Γ and c, returns the residual variance."""
-    rss = S[r, r]
+def remove(w, active, k, factor, y):
+    """Take the w-th variable out of the active set: rotations close the gap its row leaves."""
+    for a in range(w, k - 1):
+        active[a] = active[a + 1]
+        for b in range(a + 2):
+            factor[a, b] = factor[a + 1, b]
+    for a in range(w, k - 1):
+        radius = math.sqrt(factor[a, a] ** 2 + factor[a, a + 1] ** 2)
+        cosine, sine = factor[a, a] / radius, factor[a, a + 1] / radius
+        for b in range(a, k - 1):
+            u, v = factor[b, a], factor[b, a + 1]
+            factor[b, a], factor[b, a + 1] = cosine * u + sine * v, cosine * v - sine * u
+        u, v = y[a], y[a + 1]
+        y[a], y[a + 1] = cosine * u + sine * v, cosine * v - sine * u
+
+
+@kernel
+def refit(k, factor, y, gamma):
+    """Γ = L⁻ᵀy; returns the residual variance."""
+    rss = 1.0
     for a in range(k):
-        x = S[r, active[a]]
-        for b in range(a):
-            x -= factor[a, b] * gamma[b]
-        gamma[a] = x / factor[a, a]
-        rss -= gamma[a] * gamma[a]
+        gamma[a] = y[a]
+        rss -= y[a] * y[a]
     for a in range(k - 1, -1, -1):
-        x = gamma[a]
-        for b in range(a + 1, k):
-            x -= factor[b, a] * gamma[b]
-        gamma[a] = x / factor[a, a]
-    for m in range(c.size):
-        c[m] = S[r, m]
-    for a in range(k):
-        g, t = gamma[a], active[a]
-        for m in range(c.size):
-            c[m] -= g * S[t, m]
+        gamma[a] /= factor[a, a]
+        for b in range(a):
+            gamma[b] -= factor[a, b] * gamma[a]
     return max(rss, 0.0)
 
 
 @kernel
-def greedy_node(S, r, threshold, relative_threshold, nu, least, others, values, drops, losses):
-    """Forward-backward regression of r; fills one place a step and returns how many, or -1 if full.
+def regress(S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, output, starts):
+    """Forward-backward regressions, one after the other, from where ``state`` says.
 
-    ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain or cost,
-    ``drops`` the fall of log RSS that the gain is worth, ``losses`` RSS/2 after the refit. A
-    forward step needs a gain above ``threshold`` and a drop above ``relative_threshold``; the run
-    also ends when r is determined to within ``least``.
+    True when all have ended; False when the work is used up, or when the active set or the output
+    may need more room. Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at
+    ``starts[i]``. ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain
+    or cost, ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit. A
+    forward step needs a gain above ``thresholds[i]`` and a fall above ``drop``; a regression also
+    ends when its node is determined to within ``least``.
     """
-    p, capacity = S.shape[0], others.size
-    active = np.empty(capacity, np.int64)
-    factor = np.empty((capacity, capacity))
-    gamma = np.empty(capacity)
-    delta = np.empty(capacity + 1)
-    blocked = np.zeros(p, np.bool_)
-    blocked[r] = True
-    c = np.empty(p)
-    for m in range(p):
-        c[m] = S[r, m]
-    rss, k, steps = S[r, r], 0, 0
-    while rss > least:
-        t = -1
-        for m in range(p):
-            if not blocked[m] and (t < 0 or abs(c[m]) > abs(c[t])):
-                t = m
-        if t < 0:
-            break
-        gain = 0.5 * c[t] * c[t]
-        drop = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
-        if gain <= threshold or drop <= relative_threshold:
-            break
-        if steps == capacity:
-            return -1
-        blocked[t] = True
-        active[k] = t
-        if append_row(S, active, k, factor) < least:
-            continue  # t is a combination of the active variables: its gain is rounding
-        k += 1
-        delta[k] = gain
-        rss = refit(S, r, active, k, factor, gamma, c)
-        others[steps], values[steps], drops[steps], losses[steps] = t, gain, drop, 0.5 * rss
-        steps += 1
-        while k > 0:
-            weakest = 0
+    active, rejected, factor, y, gamma, delta = fit
+    others, values, drops, losses = output
+    k, steps = state[ACTIVE], state[STEPS]
+    for node in range(state[NODE], rows.size):
+        block, r = S[blocks[node]], rows[node]
+        while True:
+            rss = refit(k, factor, y, gamma)
+            if steps > starts[node]:
+                losses[steps - 1] = 0.5 * rss
+            w = 0
             for a in range(1, k):
-                if abs(gamma[a]) < abs(gamma[weakest]):
-                    weakest = a
-            cost = 0.5 * gamma[weakest] * gamma[weakest]
-            if cost > nu * delta[k]:
+                if abs(gamma[a]) < abs(gamma[w]):
+                    w = a
+            cost = 0.5 * gamma[w] * gamma[w]
+            if k > 0 and cost <= nu * delta[k]:
+                others[steps], values[steps], drops[steps] = -1 - active[w], cost, 0.0
+                remove(w, active, k, factor, y)
+                k -= 1
+                steps += 1
+                # Without it, what was a combination of the active variables need not be one.
+                state[REJECTED] = 0
+                continue
+            if rss <= least:
                 break
-            if steps == capacity:
-                return -1
-            t = active[weakest]
-            k -= 1
-            for a in range(weakest, k):
-                active[a] = active[a + 1]
-                append_row(S, active, a, factor)
-            # With t gone, what was a combination of the active variables need not be one.
-            for m in range(p):
-                blocked[m] = m == r
+            # Up to k + 1 removals can follow an addition before there is another look at the room.
+            full = steps + k + 2 > others.size or max(k, state[REJECTED]) == rejected.size
+            if full or state[WORK] < 0:
+                state[NODE], state[ACTIVE], state[STEPS] = node, k, steps
+                return False
+            state[WORK] -= (k + 1) * c.size
+            residual_covariances(block, r, active, k, gamma, c)
+            c[r] = 0.0
             for a in range(k):
-                blocked[active[a]] = True
-            rss = refit(S, r, active, k, factor, gamma, c)
-            others[steps], values[steps], drops[steps], losses[steps] = -1 - t, cost, 0.0, 0.5 * rss
+                c[active[a]] = 0.0
+            for a in range(state[REJECTED]):
+                c[rejected[a]] = 0.0
+            t = strongest(bits)
+            gain = 0.5 * c[t] * c[t]
+            fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
+            if gain <= thresholds[node] or fall <= drop:
+                break
+            if add(block, r, t, active, k, factor, y) < least:
+                # t is a combination of the active variables: its gain is rounding.
+                rejected[state[REJECTED]] = t
+                state[REJECTED] += 1
+                continue
+            k += 1
+            delta[k] = gain
+            others[steps], values[steps], drops[steps] = t, gain, fall
             steps += 1
-    return steps
+        starts[node + 1] = steps
+        k, state[REJECTED] = 0, 0
+    return True
+
+
+@kernel
+def products(unit, members, sizes, S):
+    """The correlations among the first ``sizes[i]`` of ``members[i]``, as products of rows."""
+    for i in range(sizes.size):
+        for a in range(sizes[i]):
+            x = unit[members[i, a]]
+            S[i, a, a] = 1.0
+            for b in range(a):
+                y, total = unit[members[i, b]], 0.0
+                for m in range(x.size):
+                    total += x[m] * y[m]
+                S[i, a, b] = S[i, b, a] = min(max(total, -1.0), 1.0)
+
+
+@kernel
+def replay(S, members, rows, thresholds, drop, least, fit, steps, fits):
+    """The active sets, with Γ, from which each node took its forward steps, and its last one.
+
+    Node i is row ``rows[i]`` of ``S[i]``, whose variables are ``members[i]``; its steps and sets
+    are written in terms of those. ``taken`` is |c| of the candidate that was taken, or for the last
+    set the |c| that would have sufficed.
+    """
+    active, _, factor, y, gamma, _ = fit
+    step_starts, others, values = steps
+    starts, entries, fitted, gammas, taken = fits
+    s = entry = 0
+    for node in range(rows.size):
+        k = 0
+        for step in range(step_starts[node], step_starts[node + 1] + 1):
+            last = step == step_starts[node + 1]
+            t = 0 if last else others[step]
+            if t >= 0:
+                rss = refit(k, factor, y, gamma)
+                for a in range(k):
+                    fitted[entry], gammas[entry] = members[node, active[a]], gamma[a]
+                    entry += 1
+                square = 2.0 * thresholds[node] if last else 2.0 * values[step]
+                if last:
+                    square = max(square, -math.expm1(-drop) * rss) if rss > least else math.inf
+                taken[s] = (1.0 - SLACK) * math.sqrt(square)
+                s += 1
+                entries[s] = entry
+            if last:
+                break
+            if t >= 0:
+                add(S[node], rows[node], t, active, k, factor, y)
+                k += 1
+                others[step] = members[node, t]
+            else:
+                w = 0
+                while active[w] != -1 - t:
+                    w += 1
+                remove(w, active, k, factor, y)
+                k -= 1
+                others[step] = -1 - members[node, -1 - t]
+        starts[node + 1] = s
+
+
+@kernel
+def scan(panel, first, begin, end, places, keys, pool, fits, c, bounds, strengths, found):
+    """Collect the strongest candidates for the active sets from ``begin`` to ``end``.
+
+    ``panel`` has covariances with the variables from ``first`` on; those of set s are row
+    ``places[s]`` less the rows of its members times Γ. Candidate m is known when ``keys[s] + m`` is
+    in its node's part of the pool. ``strengths`` and ``found`` keep the largest |c| of unknown ones
+    above ``bounds``, sorted, and whose.
+    """
+    listed, pool_starts, pool_ends = pool
+    entries, members, gammas = fits
+    last = strengths.shape[1] - 1
+    for s in range(begin, end):
+        own = panel[places[s]]
+        for m in range(c.size):
+            c[m] = own[m]
+        for e in range(entries[s], entries[s + 1]):
+            row, g = panel[members[e]], gammas[e]
+            for m in range(c.size):
+                c[m] -= g * row[m]
+        above, bound = 0, bounds[s]
+        for m in range(c.size):
+            above += abs(c[m]) > bound
+        if above == 0:
+            continue
+        for m in range(c.size):
+            strength, known = abs(c[m]), False
+            if strength <= bounds[s]:
+                continue
+            for e in range(pool_starts[s], pool_ends[s]):
+                known |= listed[e] == keys[s] + first + m
+            if known:
+                continue
+            place = last
+            while place > 0 and strengths[s, place - 1] < strength:
+                strengths[s, place] = strengths[s, place - 1]
+                found[s, place] = found[s, place - 1]
+                place -= 1
+            strengths[s, place], found[s, place] = strength, first + m
+            bounds[s] = max(bounds[s], strengths[s, last])

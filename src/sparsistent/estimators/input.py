@@ -7,21 +7,18 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.utils.validation import validate_data
 
-from sparsistent.core.moments import (
-    Array,
-    Moments,
-    collinear_pair,
-    column_moments,
-    covariance_moments,
-)
+from sparsistent.core.moments import Array, Moments, column_moments, covariance_moments
+from sparsistent.core.screening import collinear_pair
 
 
 def read_table(estimator: Any, X: Any) -> Moments:
     """Moments of a table with one row a sample."""
-    X = _read_numbers(estimator, X, ensure_min_samples=2)
+    # Single precision is widened where it is read, without a copy of the table.
+    X = _read_numbers(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     names = column_names(estimator)
-    _reject_not_finite(X, names)
     moments = column_moments(X, assume_centered=estimator.assume_centered)
+    if not (np.isfinite(moments.location) & np.isfinite(moments.scale)).all():
+        _reject_not_finite(X, names)
     _reject_scales(moments, names)
     _reject_collinear(moments, names)
     return moments
@@ -29,7 +26,7 @@ def read_table(estimator: Any, X: Any) -> Moments:
 
 def read_covariance(estimator: Any, S: Any) -> Moments:
     """Moments of a covariance or correlation matrix."""
-    S = _read_numbers(estimator, S)
+    S = _read_numbers(estimator, S, dtype=np.float64)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
         raise ValueError(
@@ -81,7 +78,7 @@ def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
         _reject_labels(list(X.columns))
     try:
         return validate_data(  # type: ignore[no-any-return]
-            estimator, X, dtype=np.float64, ensure_all_finite=False, **options
+            estimator, X, ensure_all_finite=False, **options
         )
     except (TypeError, ValueError) as error:
         if not (bad := _columns_without_numbers(X)):
@@ -148,13 +145,13 @@ def _reject_scales(moments: Moments, names: NDArray[np.object_]) -> None:
 
 
 def _reject_collinear(moments: Moments, names: NDArray[np.object_]) -> None:
-    if (pair := collinear_pair(moments.correlation)) is not None:
-        i, j = pair
+    if (pair := collinear_pair(moments)) is not None:
+        i, j, correlation = pair
         # Two samples lie on a line, whatever the columns.
         way_out = "find more than two samples" if moments.n_samples == 2 else "drop one of them"
         raise ValueError(
-            f"{names[i]!r} and {names[j]!r} are collinear (correlation "
-            f"{moments.correlation[i, j]:.10f}); {way_out}"
+            f"{names[i]!r} and {names[j]!r} are collinear (correlation {correlation:.10f}); "
+            f"{way_out}"
         )
 
 

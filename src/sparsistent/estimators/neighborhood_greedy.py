@@ -88,22 +88,17 @@ class NeighborhoodGreedy(GreedySearch):
 
     def _run(self, moments: Moments, threshold: float, relative: bool) -> NeighborhoodPath:
         return neighborhood_greedy(
-            moments.correlation,
-            moments.scale,
-            threshold,
-            float(self.backward_factor),
-            self.combine,
-            relative,
+            moments, threshold, float(self.backward_factor), self.combine, relative
         )
 
     def _usable_threshold(self, moments: Moments, path: Any) -> float:
         if path.relative:
             # A threshold that is a number is on the paper's scale.
-            smallest = min(step.change for node in path.nodes for step in node if step.added)
+            smallest = float(path.nodes.change[path.nodes.added].min())
             path = self._run(moments, smallest, relative=False)
         return super()._usable_threshold(moments, path)
 
     def _read_path(self, moments: Moments, path: Any, threshold: float) -> None:
         super()._read_path(moments, path, threshold)
-        self.coef_ = coefficients(moments.correlation, moments.scale, self.path_, self.threshold_)
+        self.coef_ = coefficients(moments, self.path_, self.threshold_)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)

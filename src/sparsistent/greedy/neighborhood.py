@@ -16,19 +16,96 @@ compared with the fall of log RSS instead, which is the same for all units of me
 are the same on both: only where they end differs.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sparsistent.core import nodes as kernels
-from sparsistent.core.moments import LEAST_GAIN, LEAST_VARIANCE
+from sparsistent.core.candidate_pools import search_rows
+from sparsistent.core.moments import LEAST_GAIN, Array, Moments
+from sparsistent.core.node_search import NodeSteps, Rule, search_correlations
 from sparsistent.greedy.path import Path, Step
-from sparsistent.greedy.refit import Array
 
 Combine = Literal["and", "or"]
+Integers = NDArray[np.int64]
+
+# All correlations are made when they fit in this many bytes.
+CORRELATION_BYTES = 1 << 30
+# Bytes of the rows, or correlations, behind the regressions that are solved together.
+SOLVE_BYTES = 1 << 25
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodePaths(Sequence[Path]):
+    """One :class:`Path` a node, made when it is asked for.
+
+    The steps of all nodes are in arrays, one place a step; those of node r begin at ``starts[r]``.
+    The other names are those of :class:`Step`, where ``neighbor`` is its j.
+    """
+
+    threshold: float
+    starts: Integers
+    added: NDArray[np.bool_]
+    neighbor: Integers
+    change: Array
+    score: Array
+    loss: Array
+    size: Integers
+
+    @overload
+    def __getitem__(self, index: int) -> Path: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Path, ...]: ...
+    def __getitem__(self, index: int | slice) -> Path | tuple[Path, ...]:
+        nodes = range(len(self))[index]
+        if isinstance(nodes, range):
+            return tuple(self._path(r) for r in nodes)
+        return self._path(nodes)
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def __iter__(self) -> Iterator[Path]:
+        return map(self._path, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NodePaths):
+            return NotImplemented
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    def __repr__(self) -> str:
+        return (
+            f"NodePaths({len(self)} nodes, {self.added.size} steps, "
+            f"to threshold {self.threshold:.4g})"
+        )
+
+    def _path(self, r: int) -> Path:
+        part = slice(self.starts[r], self.starts[r + 1])
+        columns = (self.added, self.neighbor, self.change, self.score, self.loss, self.size)
+        rows = zip(*(column[part].tolist() for column in columns), strict=True)
+        return Path(tuple(Step(added, r, *rest) for added, *rest in rows), self.threshold)
+
+    def ends(self, threshold: float) -> Integers:
+        """Where the steps of each node end that a run with this threshold takes."""
+        Path((), self.threshold).n_steps(threshold)  # complains of a threshold that is too small
+        too_small = np.flatnonzero(self.added & (self.score <= threshold))
+        following = np.searchsorted(too_small, self.starts[:-1])
+        ends: Integers = np.append(too_small, self.added.size)[following]
+        return np.minimum(ends, self.starts[1:])
+
+    def pairs(self, threshold: float) -> Integers:
+        """Each node with each of its neighbours at this threshold: an (m, 2) array, sorted."""
+        p = len(self)
+        counts = self.ends(threshold) - self.starts[:-1]
+        node = np.repeat(np.arange(p), np.diff(self.starts))
+        taken = np.arange(node.size) - self.starts[node] < counts[node]
+        keys, place = np.unique((node * p + self.neighbor)[taken], return_inverse=True)
+        balance = np.bincount(place, np.where(self.added[taken], 1, -1), keys.size)
+        return np.stack(np.divmod(keys[balance > 0], p), axis=1)
 
 
 @dataclass(frozen=True)
@@ -37,7 +114,7 @@ class NeighborhoodPath:
 
     Attributes
     ----------
-    nodes : tuple of Path
+    nodes : sequence of Path
         One for each node.
     combine : {"and", "or"}
         Whether an edge needs both of its nodes or one.
@@ -45,14 +122,14 @@ class NeighborhoodPath:
         Whether thresholds are falls of log RSS (True) or of the paper's loss (False).
     """
 
-    nodes: tuple[Path, ...]
+    nodes: NodePaths
     combine: Combine
     relative: bool
 
     @property
     def threshold(self) -> float:
         """How far the run went."""
-        return self.nodes[0].threshold
+        return self.nodes.threshold
 
     def __repr__(self) -> str:
         scale = "log RSS" if self.relative else "the paper's loss"
@@ -63,77 +140,76 @@ class NeighborhoodPath:
 
     def n_steps(self, threshold: float) -> int:
         """How many steps a run with this threshold takes, over all nodes."""
-        return sum(path.n_steps(threshold) for path in self.nodes)
+        return int((self.nodes.ends(threshold) - self.nodes.starts[:-1]).sum())
 
-    def neighbors(self, node: int, threshold: float) -> NDArray[np.int64]:
+    def neighbors(self, node: int, threshold: float) -> Integers:
         """The neighbourhood of a node at this threshold, before it is joined with the others."""
         return self.nodes[node].edges(threshold)[:, 1]
 
-    def edges(self, threshold: float) -> NDArray[np.int64]:
+    def edges(self, threshold: float) -> Integers:
         """The edges of the joined graph at this threshold: an (m, 2) array, sorted."""
         needed = 2 if self.combine == "and" else 1
-        directed = np.concatenate([path.edges(threshold) for path in self.nodes])
-        pairs, counts = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
-        return pairs[counts >= needed].reshape(-1, 2)
+        p = len(self.nodes)
+        i, j = np.sort(self.nodes.pairs(threshold), axis=1).T
+        keys, counts = np.unique(i * p + j, return_counts=True)
+        return np.stack(np.divmod(keys[counts >= needed], p), axis=1)
 
 
 def neighborhood_greedy(
-    S: Array, scale: Array, threshold: float, nu: float, combine: Combine, relative: bool
+    moments: Moments,
+    threshold: float,
+    nu: float,
+    combine: Combine,
+    relative: bool,
+    progress: Callable[[int, int], None] | None = None,
 ) -> NeighborhoodPath:
-    """Run Algorithm 2 on a correlation matrix and the standard deviations that go with it."""
-    paths = tuple(
-        _node_path(S, r, float(variance), threshold, nu, relative)
-        for r, variance in enumerate(scale**2)
-    )
-    return NeighborhoodPath(paths, combine, relative)
+    """Run Algorithm 2; ``progress`` is told now and then how many of how many nodes are done."""
+    variance = moments.scale**2
+    if relative:
+        rule = Rule(np.full(variance.size, LEAST_GAIN), threshold, nu)
+    else:
+        rule = Rule(np.maximum(threshold / variance, LEAST_GAIN), 0.0, nu)
+    if (rows := _rows(moments)) is None:
+        steps = search_correlations(moments.correlation, rule, progress)
+    else:
+        steps = search_rows(rows, rule, progress)
+    return NeighborhoodPath(_node_paths(steps, variance, threshold, relative), combine, relative)
 
 
-def coefficients(
-    S: Array, scale: Array, path: NeighborhoodPath, threshold: float
-) -> sparse.csr_array:
+def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> sparse.csr_array:
     """The regressions Γ at this threshold: row r holds the coefficients of node r's neighbours."""
-    rows, columns, values = [], [], []
-    for r in range(len(path.nodes)):
-        neighbors = path.neighbors(r, threshold)
-        gamma = np.linalg.solve(S[np.ix_(neighbors, neighbors)], S[neighbors, r])
-        rows.append(np.full(neighbors.size, r))
-        columns.append(neighbors)
-        values.append(gamma * scale[r] / scale[neighbors])
-    places = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array((np.concatenate(values), places), shape=S.shape)
+    p, rows = moments.scale.size, _rows(moments)
+    node, neighbor = path.nodes.pairs(threshold).T
+    degree = np.bincount(node, minlength=p)
+    first = np.concatenate([[0], np.cumsum(degree)])
+    gamma = np.empty(node.size)
+    for size in np.unique(degree[degree > 0]):
+        alike = np.flatnonzero(degree == size)
+        entries = (size + 1) * max(size + 1, 0 if rows is None else rows.shape[1])
+        together = max(1, SOLVE_BYTES // int(8 * entries))
+        for begin in range(0, alike.size, together):
+            nodes = alike[begin : begin + together]
+            places = first[nodes][:, None] + np.arange(size)
+            variables = np.column_stack([neighbor[places], nodes])
+            if rows is None:
+                S = moments.correlation[variables[:, :, None], variables[:, None, :]]
+            else:
+                S = rows[variables] @ rows[variables].transpose(0, 2, 1)
+            gamma[places] = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
+    gamma *= moments.scale[node] / moments.scale[neighbor]
+    return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
 
 
-def _node_path(
-    S: Array, r: int, variance: float, threshold: float, nu: float, relative: bool
-) -> Path:
-    absolute_threshold = LEAST_GAIN if relative else max(threshold / variance, LEAST_GAIN)
-    relative_threshold = threshold if relative else 0.0
-    capacity = 16
-    while True:
-        others = np.empty(capacity, np.int64)
-        values, drops, losses = np.empty((3, capacity))
-        count = kernels.greedy_node(
-            S,
-            r,
-            absolute_threshold,
-            relative_threshold,
-            nu,
-            LEAST_VARIANCE,
-            others,
-            values,
-            drops,
-            losses,
-        )
-        if count >= 0:
-            break
-        capacity *= 2
-    steps = []
-    size = 0
-    for k in range(count):
-        added = bool(others[k] >= 0)
-        j = int(others[k]) if added else -1 - int(others[k])
-        change = float(values[k]) * variance
-        score = (float(drops[k]) if relative else change) if added else 0.0
-        size += 1 if added else -1
-        steps.append(Step(added, r, j, change, score, float(losses[k]) * variance, size))
-    return Path(tuple(steps), threshold)
+def _rows(moments: Moments) -> Array | None:
+    """The rows to work from where not all correlations fit, else None."""
+    return None if 8 * moments.scale.size**2 <= CORRELATION_BYTES else moments.unit
+
+
+def _node_paths(steps: NodeSteps, variance: Array, threshold: float, relative: bool) -> NodePaths:
+    added = steps.others >= 0
+    unit = np.repeat(variance, np.diff(steps.starts))
+    change = steps.values * unit
+    score = np.where(added, steps.drops if relative else change, 0.0)
+    neighbor = np.where(added, steps.others, -1 - steps.others)
+    loss = steps.losses * unit
+    return NodePaths(threshold, steps.starts, added, neighbor, change, score, loss, steps.sizes())

@@ -1,0 +1,187 @@
+"""Forward-backward regressions of all nodes from their correlations, in threads.
+
+A node costs a few passes over a row of the correlations, all nodes together a fraction of the
+product that made them. Nodes do not depend on each other, so the steps are the same in any number
+of threads.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
+
+from sparsistent.core import nodes as kernels
+from sparsistent.core.moments import LEAST_VARIANCE, Array
+
+Integers = NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+# Entries read between two looks at the keyboard.
+SLICE_WORK = 20_000_000
+# The arrays of a regression have room for this many neighbours at first, and double when full.
+WIDTH = 32
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a regression goes on, at unit variances: least gain a node, least fall of log RSS, ν."""
+
+    thresholds: Array
+    drop: float
+    nu: float
+
+
+@dataclass(frozen=True)
+class NodeSteps:
+    """The steps of many regressions; those of node i begin at ``starts[i]``.
+
+    ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain or cost,
+    ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit.
+    """
+
+    starts: Integers
+    others: Integers
+    values: Array
+    drops: Array
+    losses: Array
+
+    def sizes(self) -> Integers:
+        """The number of neighbours after each step."""
+        total = starts_of(np.where(self.others >= 0, 1, -1))
+        return total[1:] - np.repeat(total[self.starts[:-1]], np.diff(self.starts))
+
+    def of_nodes(self, nodes: Integers) -> "NodeSteps":
+        """The steps of these nodes, in this order."""
+        counts = np.diff(self.starts)[nodes]
+        starts = starts_of(counts)
+        places = np.arange(starts[-1]) + np.repeat(self.starts[nodes] - starts[:-1], counts)
+        return NodeSteps(
+            starts,
+            self.others[places],
+            self.values[places],
+            self.drops[places],
+            self.losses[places],
+        )
+
+
+def starts_of(counts: Integers) -> Integers:
+    """Where each of some runs of these lengths begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
+    """The steps of all nodes of all parts."""
+    return NodeSteps(
+        starts_of(np.concatenate([np.diff(part.starts) for part in parts])),
+        np.concatenate([part.others for part in parts]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.drops for part in parts]),
+        np.concatenate([part.losses for part in parts]),
+    )
+
+
+def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
+    """The steps of all nodes, from all correlations."""
+    p = len(S)
+    size = max(1, SLICE_WORK // (8 * p))
+    parts = [np.arange(first, min(first + size, p)) for first in range(0, p, size)]
+
+    def run(rows: Integers, stop: Event) -> NodeSteps:
+        blocks = np.zeros(rows.size, np.int64)
+        return regress(S[None], blocks, rows, rule.thresholds[rows], rule, stop)
+
+    threads = blas_threads() if len(parts) > 1 else 1
+    results = []
+    for rows, steps in zip(parts, in_threads(run, parts, threads), strict=True):
+        results.append(steps)
+        if progress is not None:
+            progress(int(rows[-1]) + 1, p)
+    return joined(results)
+
+
+def regress(
+    S: Array, blocks: Integers, rows: Integers, thresholds: Array, rule: Rule, stop: Event
+) -> NodeSteps:
+    """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``."""
+    state = np.zeros(5, np.int64)
+    starts = np.zeros(rows.size + 1, np.int64)
+    c = np.empty(S.shape[2])
+    fit, output = fit_arrays(WIDTH), _output_arrays(64 + 4 * rows.size)
+    while not stop.is_set():
+        state[kernels.WORK] = SLICE_WORK
+        if kernels.regress(
+            S,
+            blocks,
+            rows,
+            thresholds,
+            rule.drop,
+            rule.nu,
+            LEAST_VARIANCE,
+            state,
+            fit,
+            c,
+            c.view(np.int64),
+            output,
+            starts,
+        ):
+            break
+        room, width = output[0].size, fit[1].size
+        if state[kernels.STEPS] + state[kernels.ACTIVE] + 2 > room:
+            output = _copied(output, _output_arrays(2 * room))
+        if max(state[kernels.ACTIVE], state[kernels.REJECTED]) == width:
+            fit = _copied(fit, fit_arrays(2 * width))
+    others, values, drops, losses = (array[: starts[-1]] for array in output)
+    return NodeSteps(starts, others, values, drops, losses)
+
+
+def fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
+    """Active set, rejected candidates, factor, y, Γ and δ of a regression, up to a size."""
+    padded = width + kernels.PADDING
+    active, rejected = np.zeros(padded, np.int64), np.zeros(width, np.int64)
+    factor, y = np.empty((width, width)), np.empty(width)
+    gamma, delta = np.zeros(padded), np.empty(width + 1)
+    return active, rejected, factor, y, gamma, delta
+
+
+def _output_arrays(room: int) -> tuple[NDArray[Any], ...]:
+    return np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
+
+
+def _copied(
+    old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]
+) -> tuple[NDArray[Any], ...]:
+    """The larger arrays, with what the smaller ones hold."""
+    for source, target in zip(old, new, strict=True):
+        target[tuple(map(slice, source.shape))] = source
+    return new
+
+
+def in_threads(
+    run: Callable[[Any, Event], Any], tasks: Sequence[Any], threads: int
+) -> Iterator[Any]:
+    """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
+    stop = Event()
+    if threads == 1:
+        for task in tasks:
+            yield run(task, stop)
+        return
+    with ThreadPoolExecutor(threads) as executor:
+        futures = [executor.submit(run, task, stop) for task in tasks]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            stop.set()
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def blas_threads() -> int:
+    """As many threads as NumPy's linear algebra may use at this moment."""
+    allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return min(allowed, default=os.cpu_count() or 1)

@@ -1,0 +1,193 @@
+"""Which pairs are correlated at all: exact, in one pass over the pairs, without p × p numbers.
+
+A search for edges only needs the pairs whose correlation exceeds a cutoff, a few in a thousand of
+all. The products of unit rows are taken by tiles in single precision, at half the cost of double;
+rounding is bounded, so what comes near the cutoff is kept, and only that is computed again in
+double precision. The cost is p²/2 products of rows in single precision and a tenth more for the
+rest; the memory is a copy of the rows in single precision, one tile a thread, and what is found.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
+from sparsistent.core.tiles import closest_rows, pair_products, scan_tile
+
+Indices = NDArray[np.int64]
+Tile = tuple[slice, slice]
+Result = TypeVar("Result")
+
+# Single precision is used where its error is at most this share of the cutoff.
+LARGEST_ERROR = 0.05
+# Directions on which rows are projected to find those that are nearly parallel.
+DIRECTIONS = 4
+# Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
+SLICE = 20_000_000
+
+
+class StrongPairs(NamedTuple):
+    """Pairs i < j, sorted, and the correlation s of each."""
+
+    i: Indices
+    j: Indices
+    s: Array
+
+
+def strong_pairs(
+    unit: Array,
+    cutoff: float,
+    *,
+    most: float = 0.05,
+    progress: Callable[[int, int], object] | None = None,
+) -> StrongPairs | None:
+    """All pairs of rows with |s| > cutoff, or None where these are more than ``most`` of all pairs.
+
+    ``unit`` has rows of norm one. ``progress(done, total)`` is called after each tile, in the
+    calling thread. There are as many threads as BLAS may use at that moment; the result does not
+    depend on them.
+    """
+    p, n = unit.shape
+    tiles = list(upper_tiles(p, tile_side(n)))
+    limit = most * p * (p - 1) / 2
+    threads = _blas_threads() if len(tiles) > 1 else 1
+    with threadpool_limits(1, user_api="blas") if threads > 1 else nullcontext():
+        candidates = _candidates(unit, cutoff, tiles, limit, threads, progress)
+        if candidates is None:
+            return None
+        i, j = candidates
+        s = _products(unit, i, j, threads)
+    strong = np.abs(s) > cutoff
+    if np.count_nonzero(strong) > limit:
+        return None
+    i, j, s = i[strong], j[strong], s[strong]
+    # The tiles of a row come from left to right already.
+    order = np.argsort(i, kind="stable")
+    return StrongPairs(i[order], j[order], s[order])
+
+
+def product_error(n: int, roundoff: float) -> float:
+    """Bound on the error of a product of two rows of norm one, rounded to ``roundoff`` and summed.
+
+    Rounding two inputs and summing n products, in any order, puts at most n + 2 factors 1 + δ,
+    |δ| ≤ u, on each term; Σ|x_k y_k| ≤ 1, so the error is at most mu / (1 − mu) with m = n + 2.
+    m = n + 4 leaves room for underflow, and for norms that are one only up to rounding.
+    """
+    m = n + 4
+    return m * roundoff / (1 - m * roundoff)
+
+
+def _candidates(
+    unit: Array,
+    cutoff: float,
+    tiles: list[Tile],
+    limit: float,
+    threads: int,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[Indices, Indices] | None:
+    """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do."""
+    n = unit.shape[1]
+    double, single = product_error(n, 2.0**-53), product_error(n, 2.0**-24)
+    rows: NDArray[np.floating] = unit
+    margin = 2 * double
+    if single <= LARGEST_ERROR * cutoff:
+        rows, margin = unit.astype(np.float32), single + double
+    # Rounded outwards to the tile's precision.
+    bound = np.nextafter(rows.dtype.type(cutoff - margin), rows.dtype.type(-1))
+    certain_bound = np.nextafter(rows.dtype.type(cutoff + margin), rows.dtype.type(2))
+
+    def scan(which: int) -> tuple[Indices, Indices, int]:
+        top, left = tiles[which]
+        products = rows[top] @ rows[left].T
+        i, j = np.empty((2, products.size), np.int32)
+        found, certain = scan_tile(products, top == left, bound, certain_bound, i, j)
+        return i[:found] + np.int64(top.start), j[:found] + np.int64(left.start), certain
+
+    # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
+    order = np.random.default_rng(0).permutation(len(tiles)).tolist()
+    found: dict[int, tuple[Indices, Indices]] = {}
+    certain = 0
+    with closing(_in_threads(scan, order, threads)) as scans:
+        for which, (i, j, n_certain) in zip(order, scans, strict=True):
+            found[which] = i, j
+            certain += n_certain
+            if certain > limit:
+                return None
+            if progress is not None:
+                progress(len(found), len(tiles))
+    in_order = [found[which] for which in range(len(tiles))]
+    return np.concatenate([i for i, _ in in_order]), np.concatenate([j for _, j in in_order])
+
+
+def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
+    """Products of rows in double precision, the same whatever the number of threads."""
+    s = np.empty(i.size)
+    step = max(1, SLICE // unit.shape[1])
+
+    def fill(start: int) -> None:
+        part = slice(start, start + step)
+        pair_products(unit, i[part], j[part], s[part])
+
+    with closing(_in_threads(fill, range(0, i.size, step), threads)) as parts:
+        for _ in parts:
+            pass
+    return s
+
+
+def _blas_threads() -> int:
+    """How many threads BLAS may use now; one where it does not say."""
+    counts = [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
+    return min(counts, default=1)
+
+
+def _in_threads(
+    work: Callable[[int], Result], items: Sequence[int], threads: int
+) -> Generator[Result, None, None]:
+    """``work`` on each item, results in order; closing the generator drops what has not begun."""
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield from pool.map(work, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:
+    """The most correlated pair and its correlation, if one of the two is a multiple of the other.
+
+    Two unit rows with 1 − s² < v are, up to sign, within √(2 − 2√(1 − v)) ≈ √v of each other, and
+    so are their projections on any direction of norm one. Sorted by a projection, such rows are
+    neighbours, and other projections tell most of the rest apart: only few products are needed. Of
+    very many collinear pairs not all are compared, so that the one named need not be the closest.
+    """
+    if moments.unit is None:
+        return _largest_if_collinear(moments.correlation)
+    unit = moments.unit
+    p, n = unit.shape
+    directions = np.random.default_rng(0).normal(size=(n, DIRECTIONS))
+    # The sign is what two rows may differ by.
+    shadow = np.abs(unit @ (directions / np.linalg.norm(directions, axis=0)))
+    order = np.argsort(shadow[:, 0])
+    shadow = shadow[order]
+    window = 1.001 * np.sqrt(LEAST_VARIANCE)
+    start, i, j, s = 0, -1, -1, np.sqrt(1.0 - LEAST_VARIANCE)
+    while start < p and i < 0:
+        start, i, j, s = closest_rows(unit, order, shadow, window, start, SLICE, i, j, s)
+    return None if i < 0 else (int(i), int(j), float(np.clip(unit[i] @ unit[j], -1.0, 1.0)))
+
+
+def _largest_if_collinear(correlation: Array) -> tuple[int, int, float] | None:
+    upper = np.triu(np.abs(correlation), k=1)
+    i, j = np.unravel_index(np.argmax(upper), upper.shape)
+    if 1.0 - upper[i, j] ** 2 < LEAST_VARIANCE and i != j:
+        return int(i), int(j), float(correlation[i, j])
+    return None

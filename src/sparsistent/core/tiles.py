@@ -1,0 +1,96 @@
+"""Compiled loops of the screening: which products of rows are large, and their exact values.
+
+A tile holds the products of some rows with some others, taken by BLAS. Looking at it must cost next
+to nothing beside making it, so the hits in a strip of entries are first counted without a branch,
+which the compiler turns into vector instructions, and only strips with hits are read one by one.
+"""
+
+from sparsistent.core.jit import kernel
+
+STRIP = 128
+
+
+@kernel
+def count_above(strip, bound):
+    """How many entries of a strip are above ``bound`` in absolute value."""
+    count = 0
+    for k in range(strip.size):
+        count += abs(strip[k]) > bound
+    return count
+
+
+@kernel
+def scan_tile(tile, on_diagonal, bound, certain_bound, rows, columns):
+    """Write where the tile is above ``bound`` in absolute value, row by row.
+
+    On the diagonal only what is above it counts. Returns how many places were written, and at how
+    many of them the value is above ``certain_bound``.
+    """
+    found, certain = 0, 0
+    for a in range(tile.shape[0]):
+        first = a + 1 if on_diagonal else 0
+        for start in range(first, tile.shape[1], STRIP):
+            strip = tile[a, start : start + STRIP]
+            if count_above(strip, bound) > 0:
+                for b in range(strip.size):
+                    if abs(strip[b]) > bound:
+                        rows[found] = a
+                        columns[found] = start + b
+                        found += 1
+                        certain += abs(strip[b]) > certain_bound
+    return found, certain
+
+
+@kernel
+def product(x, y):
+    """Product of two vectors; eight sums side by side, or each addition would await the last."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    body = x.size - x.size % 8
+    for start in range(0, body, 8):
+        u, v = x[start : start + 8], y[start : start + 8]
+        s0 += u[0] * v[0]
+        s1 += u[1] * v[1]
+        s2 += u[2] * v[2]
+        s3 += u[3] * v[3]
+        s4 += u[4] * v[4]
+        s5 += u[5] * v[5]
+        s6 += u[6] * v[6]
+        s7 += u[7] * v[7]
+    for k in range(body, x.size):
+        s0 += x[k] * y[k]
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
+@kernel
+def pair_products(unit, i, j, products):
+    """Products of the rows of each pair (i, j)."""
+    for k in range(i.size):
+        products[k] = product(unit[i[k]], unit[j[k]])
+
+
+@kernel
+def closest_rows(unit, order, shadow, window, start, budget, best_i, best_j, best):
+    """Go on from place ``start`` looking for the pair with the largest absolute product.
+
+    Looks at pairs whose shadows differ by at most ``window`` in every column; ``order`` has the
+    rows of ``unit`` that cast them, sorted by the first column. Returns the place to go on from,
+    after about ``budget`` entries, and the best pair i < j, the first one where products tie.
+    """
+    p, n = unit.shape
+    for a in range(start, p):
+        if budget <= 0:
+            return a, best_i, best_j, best
+        for b in range(a + 1, p):
+            budget -= 1
+            if shadow[b, 0] - shadow[a, 0] > window:
+                break
+            near = True
+            for k in range(1, shadow.shape[1]):
+                near = near and abs(shadow[b, k] - shadow[a, k]) <= window
+            if near:
+                budget -= n
+                i, j = min(order[a], order[b]), max(order[a], order[b])
+                value = min(abs(product(unit[i], unit[j])), 1.0)
+                if value > best or (value == best and (i, j) < (best_i, best_j)):
+                    best_i, best_j, best = i, j, value
+    return p, best_i, best_j, best
