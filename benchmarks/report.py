@@ -1,0 +1,2 @@
+"""x."""
+def markdown(rows): return ""
