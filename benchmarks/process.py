@@ -1,4 +1,4 @@
-"""Start one solver in a process of its own: so many threads, so many seconds, and its peak memory."""
+"""Start a solver in a process of its own: so many threads, so many seconds, its peak memory."""
 
 import functools
 import os
@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,16 +59,26 @@ def run(arguments: list[str], threads: int, limit: float) -> Ended:
     """Wait for the process, and kill it and its children at the limit."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     environment["BENCHMARK_SOLVERS"] = str(FOLDER)
-    child = subprocess.Popen(
-        arguments,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=functools.partial(_keep_to, threads),
-    )
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(
+            arguments,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            preexec_fn=functools.partial(_keep_to, threads),
+        )
+        code, megabytes, late = _wait(child, limit)
+        errors.seek(0)
+        last = (errors.read().strip().splitlines() or [f"exit code {code}"])[-1]
+    if late:
+        return Ended(f"over {limit:g} s", megabytes)
+    return Ended(f"failed: {last}" if code else "ok", megabytes)
+
+
+def _wait(child: "subprocess.Popen[bytes]", limit: float) -> tuple[int, float, bool]:
+    """Exit code, peak memory in MB, and whether the limit was passed."""
     late = threading.Event()
 
     def kill() -> None:
@@ -77,22 +88,17 @@ def run(arguments: list[str], threads: int, limit: float) -> Ended:
     timer = threading.Timer(limit, kill)
     timer.start()
     try:
-        errors = child.stderr.read() if child.stderr else ""
         # Unlike Popen.wait, this also says what the process used.
         _, status, usage = os.wait4(child.pid, 0)
     except BaseException:
         os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
         raise
     finally:
         timer.cancel()
     child.returncode = os.waitstatus_to_exitcode(status)
     megabytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    if late.is_set():
-        return Ended(f"over {limit:g} s", megabytes)
-    if child.returncode:
-        last = (errors.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-        return Ended(f"failed: {last}", megabytes)
-    return Ended("ok", megabytes)
+    return child.returncode, megabytes, late.is_set()
 
 
 def _keep_to(threads: int) -> None:

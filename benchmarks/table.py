@@ -1,4 +1,4 @@
-"""The rows measured so far: a CSV that is rewritten whole with each row, so it is never half a row."""
+"""The rows measured so far: a CSV that is rewritten whole with each row, so never half a row."""
 
 import csv
 from collections.abc import Iterator

@@ -32,6 +32,4 @@ def draw(p: int) -> tuple[np.ndarray, None]:
     return np.fromfile(CACHE).reshape(DAYS, STOCKS), None
 
 
-PROBLEM = Problem(
-    (STOCKS,), draw, penalties=tuple(np.geomspace(10.0, 1.0, 12).round(3).tolist())
-)
+PROBLEM = Problem((STOCKS,), draw, penalties=tuple(np.geomspace(10.0, 1.0, 12).round(3).tolist()))

@@ -37,7 +37,8 @@ measure <- function(package, fit) {
   penalties <- if (length(arguments) > 5) as.numeric(arguments[-(1:5)]) else NA
   shape <- scan(file.path(arguments[1], "shape.txt"), quiet = TRUE)
   x <- matrix(readBin(file.path(arguments[1], "X.bin"), "double", prod(shape)), nrow = shape[1], byrow = TRUE)
-  version <- paste0(package, " ", packageVersion(package), ", R ", getRversion())
+  blas <- basename(dirname(extSoftVersion()[["BLAS"]]))
+  version <- paste0(package, " ", packageVersion(package), ", R ", getRversion(), ", ", blas)
   invisible(fit(x[, 1:8], penalties[1], threads))
   for (k in seq_along(penalties)) {
     result <- timed(function() fit(x, penalties[k], threads), as.integer(arguments[3]), as.numeric(arguments[4]))

@@ -1,4 +1,4 @@
-"""Neighbourhood selection: scikit-learn's Lasso of each variable on the others, on the Gram matrix."""
+"""Neighbourhood selection: scikit-learn's Lasso of each variable, on the Gram matrix."""
 
 from collections.abc import Callable
 
