@@ -65,13 +65,15 @@ def floor_of(row: Row, rows: list[Row]) -> float | None:
 
 def short(number: str, digits: int = 3) -> str:
     """A number with a few digits, or nothing."""
-    return f"{float(number):.{digits}g}" if number else ""
+    if not number:
+        return ""
+    return f"{float(number):.{digits}g}" if float(number) < 100 else f"{float(number):,.0f}"
 
 
 def cells(row: Row, rows: list[Row]) -> list[str]:
     """One line of a table."""
     floor = floor_of(row, rows)
-    ratio = f"{float(row['seconds_best']) / floor:.3g}" if floor and row["seconds_best"] else ""
+    ratio = short(str(float(row["seconds_best"]) / floor)) if floor and row["seconds_best"] else ""
     remark = "" if row["status"] == "ok" else row["status"]
     if row["c"] and row["c_found_at_p"] != row["p"]:
         remark = f"{remark}; c found at p = {row['c_found_at_p']}".removeprefix("; ")
