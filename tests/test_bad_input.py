@@ -72,6 +72,10 @@ def assert_same(estimator, strange, plain, rtol=1e-9):
         case("inf", changed(X, (3, 2), np.inf), ["infinity", "'x2'", "drop"]),
         case("-inf", changed(X, (3, 2), -np.inf), ["infinity", "'x2'", "drop"]),
         case("nan, named", named(changed(X, (3, [1, 2]), np.nan)), ["NaN", "'bmi', 'dose'"]),
+        case(
+            "nan, float32", changed(X.astype(np.float32), (3, 1), np.nan), ["NaN", "'x1'", "1 of"]
+        ),
+        case("inf, float32", changed(X.astype(np.float32), (3, 1), np.inf), ["infinity", "'x1'"]),
         case("None", changed(X.astype(object), (3, 1), None), ["NaN", "'x1'"]),
         case("masked", np.ma.masked_greater(X, X[:, 1].max() - 1e-9), ["NaN", "'x1'"]),
         case("masked integers", np.ma.masked_equal([[1, 2], [3, 5], [4, 9]], 9), ["NaN", "'x1'"]),
@@ -132,6 +136,7 @@ def test_tables_of_the_wrong_type(estimator, table, parts):
 
 
 INTEGERS = np.round(1000 * X).astype(np.int64)
+SMALL = np.round(100 * X)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +146,9 @@ INTEGERS = np.round(1000 * X).astype(np.int64)
         case("small integers", INTEGERS.astype(np.int16), INTEGERS.astype(float), 1e-9),
         case("booleans", X > 0, (X > 0).astype(float), 1e-9),
         case("float32", X.astype(np.float32), X, 1e-5),
+        case("float32 frame", named(X.astype(np.float32)), X, 1e-5),
+        case("float32, Fortran order", np.asfortranarray(X.astype(np.float32)), X, 1e-5),
+        case("half precision", SMALL.astype(np.float16), SMALL, 1e-9),
         case("long double", X.astype(np.longdouble), X, 1e-9),
         case("big-endian", X.astype(">f8"), X, 1e-9),
         case("objects", X.astype(object), X, 1e-9),

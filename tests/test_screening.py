@@ -244,6 +244,11 @@ def test_the_error_of_single_precision_is_bounded(n):
     assert error.max() <= product_error(n, 2.0**-24) + 2 * product_error(n, 2.0**-53)
 
 
+def test_no_bound_holds_for_very_long_rows():
+    assert product_error(2**24, 2.0**-24) == np.inf
+    assert product_error(2**24, 2.0**-53) < 1e-8
+
+
 def test_each_precision_is_used_where_it_belongs(monkeypatch):
     kinds = []
     scan = screening.scan_tile

@@ -135,9 +135,9 @@ def upper_tiles(p: int, side: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _write_transposed(source: NDArray[np.floating], target: Array) -> None:
-    """Write ``source.T``; 64 rows at a time, so that what is read together stays in cache."""
-    for start in range(0, len(source), 64):
-        target[:, start : start + 64] = source[start : start + 64].T
+    """Write ``source.T``, some rows at a time, so that a line of cache is read once."""
+    for start in range(0, len(source), 256):
+        target[:, start : start + 256] = source[start : start + 256].T
 
 
 def covariance_moments(S: Array, n_samples: int | None) -> Moments:

@@ -10,6 +10,7 @@ rest; the memory is a copy of the rows in single precision, one tile a thread, a
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
+from math import inf
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -78,8 +79,8 @@ def product_error(n: int, roundoff: float) -> float:
     |δ| ≤ u, on each term; Σ|x_k y_k| ≤ 1, so the error is at most mu / (1 − mu) with m = n + 2.
     m = n + 4 leaves room for underflow, and for norms that are one only up to rounding.
     """
-    m = n + 4
-    return m * roundoff / (1 - m * roundoff)
+    relative = (n + 4) * roundoff
+    return relative / (1 - relative) if relative < 1 else inf
 
 
 def _candidates(
@@ -98,19 +99,20 @@ def _candidates(
     if single <= LARGEST_ERROR * cutoff:
         rows, margin = unit.astype(np.float32), single + double
     # Rounded outwards to the tile's precision.
-    bound = np.nextafter(rows.dtype.type(cutoff - margin), rows.dtype.type(-1))
-    certain_bound = np.nextafter(rows.dtype.type(cutoff + margin), rows.dtype.type(2))
+    number = rows.dtype.type
+    bound = np.nextafter(number(cutoff - margin), number(-inf))
+    certain_bound = np.nextafter(number(cutoff + margin), number(inf))
 
-    def scan(which: int) -> tuple[Indices, Indices, int]:
+    def scan(which: int) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
         top, left = tiles[which]
         products = rows[top] @ rows[left].T
         i, j = np.empty((2, products.size), np.int32)
         found, certain = scan_tile(products, top == left, bound, certain_bound, i, j)
-        return i[:found] + np.int64(top.start), j[:found] + np.int64(left.start), certain
+        return i[:found] + np.int32(top.start), j[:found] + np.int32(left.start), certain
 
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()
-    found: dict[int, tuple[Indices, Indices]] = {}
+    found: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
     certain = 0
     with closing(_in_threads(scan, order, threads)) as scans:
         for which, (i, j, n_certain) in zip(order, scans, strict=True):
@@ -120,8 +122,8 @@ def _candidates(
                 return None
             if progress is not None:
                 progress(len(found), len(tiles))
-    in_order = [found[which] for which in range(len(tiles))]
-    return np.concatenate([i for i, _ in in_order]), np.concatenate([j for _, j in in_order])
+    i_parts, j_parts = zip(*(found[which] for which in range(len(tiles))), strict=True)
+    return np.concatenate(i_parts, dtype=np.int64), np.concatenate(j_parts, dtype=np.int64)
 
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
