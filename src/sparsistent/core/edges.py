@@ -86,7 +86,6 @@ def choose_window(
     frontier = np.empty(64, np.int64)
     score = np.empty(64)
     waiting, count, expanded, slots = 0, starts.size, 0, 0
-    weakest = math.sqrt(tolerance)
     for a in range(count):
         window[a] = starts[a]
         place[starts[a]] = a
@@ -105,7 +104,7 @@ def choose_window(
                     x = max(x, 0.5 * influence[expanded])
                 if place[m] < -1:
                     score[-2 - place[m]] = max(score[-2 - place[m]], x)
-                elif x > weakest:
+                else:
                     if waiting == frontier.size:
                         frontier = wider(frontier)
                         score = wider(score)

@@ -60,9 +60,17 @@ class Factorisation:
         place = self.lu.perm_c.astype(np.int64)
         upper, lower = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
         # Within a column rows are sorted, so all entries are sorted by column and row.
-        column = np.repeat(np.arange(diagonal.size), np.diff(start))
-        slots = np.searchsorted(column * diagonal.size + row, upper * diagonal.size + lower)
-        return values[slots], diagonal[place]
+        p = diagonal.size
+        present = np.repeat(np.arange(p), np.diff(start)) * p + row
+        wanted = upper * p + lower
+        slots = np.minimum(np.searchsorted(present, wanted), present.size - 1)
+        inverse = np.empty(wanted.size)
+        # An entry of A that is zero need not be in the pattern.
+        known = present[slots] == wanted if present.size else np.zeros(wanted.size, np.bool_)
+        inverse[known] = values[slots[known]]
+        for k in np.flatnonzero(~known):
+            inverse[k] = self.solve(np.eye(1, p, j[k])[0])[i[k]]
+        return inverse, diagonal[place]
 
 
 def factorise(matrix: sparse.sparray) -> Factorisation:

@@ -23,6 +23,11 @@ def least_difference(threshold: float) -> float:
     return 0.9 * float(np.sqrt(min(threshold, 0.3)))
 
 
+def least_correlation(threshold: float) -> float:
+    """Pairs with |s| up to this are no candidates before |w| makes them one."""
+    return (1 - COVARIANCE_SHARE) * least_difference(max(threshold, LEAST_GAIN))
+
+
 class Candidates:
     """Gains of all pairs above a threshold and costs of all edges of a fitted graph."""
 
@@ -61,6 +66,10 @@ class Candidates:
             0.1 * self.fit.tolerance,
         )
         return (min(i, j), max(i, j), gain) if i >= 0 else None
+
+    def count(self) -> int:
+        """About how many pairs there are above the threshold: two rows have the same pair."""
+        return int(np.count_nonzero(self._bound > self.threshold)) // 2
 
     def cheapest_edge(self) -> tuple[int, float]:
         """The number of the edge that costs least to remove, and its cost."""

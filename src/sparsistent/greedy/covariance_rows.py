@@ -6,15 +6,21 @@ rows share three long arrays; one that needs more room moves to their end.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import edges as kernels
+from sparsistent.core.moments import Array, Moments
+from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
 
-Array = NDArray[np.float64]
+# Up to this many variables a matrix is faster than sparse rows, whatever is in it.
+MOST_DENSE = 600
+# Where more than this share of all pairs are candidates, a matrix is better at any size.
+MOST_CANDIDATES = 0.05
 
 
 @dataclass
@@ -64,6 +70,40 @@ class CovarianceRows:
             self.column, self.w, self.s = map(doubled, (self.column, self.w, self.s))
 
 
+def rows_for_search(
+    moments: Moments, cutoff: float, progress: Callable[[int, int], object] | None = None
+) -> CovarianceRows:
+    """The covariance of the empty graph, for a search in which only pairs with |s| > cutoff count.
+
+    Where p is large and such pairs are few, they are all that is taken from the correlations.
+    """
+    p = moments.scale.size
+    if p <= MOST_DENSE:
+        return dense_rows(moments.correlation)
+    if moments.unit is None:
+        pairs = _strong_entries(moments.correlation, cutoff)
+    else:
+        pairs = strong_pairs(moments.unit, cutoff, most=MOST_CANDIDATES, progress=progress)
+    if pairs is None:
+        return dense_rows(moments.correlation)
+    return sparse_rows(moments, pairs)
+
+
+def rows_for_graph(moments: Moments) -> CovarianceRows:
+    """The covariance of the empty graph, for the estimate on a graph that is known."""
+    if moments.scale.size <= MOST_DENSE:
+        return dense_rows(moments.correlation)
+    none = np.zeros(0, np.int64)
+    return sparse_rows(moments, StrongPairs(none, none, np.zeros(0)))
+
+
+def _strong_entries(S: Array, cutoff: float) -> StrongPairs | None:
+    i, j = np.nonzero(np.triu(np.abs(S) > cutoff, k=1))
+    if i.size > MOST_CANDIDATES * len(S) * (len(S) - 1) / 2:
+        return None
+    return StrongPairs(i, j, S[i, j])
+
+
 def dense_rows(S: Array) -> CovarianceRows:
     """The covariance of the empty graph as a matrix, for a matrix of correlations."""
     none = np.zeros(0, np.int64)
@@ -81,11 +121,10 @@ def dense_rows(S: Array) -> CovarianceRows:
     )
 
 
-def sparse_rows(
-    source: Array, is_table: bool, i: Integers, j: Integers, s: Array
-) -> CovarianceRows:
-    """The covariance of the empty graph as sparse rows, with correlations s of candidates i < j."""
-    p = len(source)
+def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
+    """The covariance of the empty graph as sparse rows, with the correlations of candidates."""
+    i, j, s = candidates
+    p = moments.scale.size
     node = np.concatenate([np.arange(p), i, j])
     other = np.concatenate([np.arange(p), j, i])
     sample = np.concatenate([np.ones(p), s, s])
@@ -98,8 +137,8 @@ def sparse_rows(
     used = int(room.sum())
     capacity = math.ceil(1.2 * used) + 10_000
     rows = CovarianceRows(
-        source=source,
-        is_table=is_table,
+        source=moments.correlation if moments.unit is None else moments.unit,
+        is_table=moments.unit is not None,
         matrix=np.zeros((0, 0)),
         first=first,
         size=size,

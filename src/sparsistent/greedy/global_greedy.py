@@ -16,23 +16,54 @@ out, one by one, the edges that cost at most ν times what the last edge at this
 loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
-from sparsistent.greedy.candidates import Candidates
-from sparsistent.greedy.covariance_rows import CovarianceRows
+from collections.abc import Callable
+from time import monotonic
+
+import numpy as np
+
+from sparsistent.core.moments import Moments
+from sparsistent.greedy.candidates import Candidates, least_correlation
+from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
 
+Progress = Callable[[str, int, int], object]
+
+# Seconds between two reports.
+REPORT_EVERY = 0.1
+
 
 def global_greedy(
-    rows: CovarianceRows, threshold: float, nu: float, loss_offset: float = 0.0
+    moments: Moments, threshold: float, nu: float, report: Progress | None = None
 ) -> tuple[Path, FittedGraph]:
     """Run Algorithm 1: its path, and the estimate at its end.
 
-    ``loss_offset`` is what the loss at the data's own scale has on top of that at unit variances.
+    ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
+    data at their own scale.
     """
+    rows = rows_for_search(
+        moments,
+        least_correlation(threshold),
+        None if report is None else lambda done, total: report("correlations", done, total),
+    )
+    # tr(ΘS) does not depend on the scale, log det Θ does.
+    offset = 2 * float(np.log(moments.scale).sum())
+    return search(rows, threshold, nu, offset, report)
+
+
+def search(
+    rows: CovarianceRows,
+    threshold: float,
+    nu: float,
+    loss_offset: float = 0.0,
+    report: Progress | None = None,
+) -> tuple[Path, FittedGraph]:
+    """The forward and backward steps, from the empty graph with this covariance."""
     fit = FittedGraph(rows)
     candidates = Candidates(fit, threshold)
     delta: list[float] = []
     steps: list[Step] = []
+    reported = monotonic()
     while (pair := candidates.best_pair()) is not None:
         i, j, gain = pair
         try:
@@ -47,6 +78,11 @@ def global_greedy(
                 steps.append(Step(False, i, j, cost, 0.0, fit.loss + loss_offset, len(delta)))
         except NoEstimateError as error:
             return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
+        if report is not None and monotonic() - reported > REPORT_EVERY:
+            report("search", len(delta), len(delta) + candidates.count())
+            reported = monotonic()
+    if report is not None:
+        report("search", len(delta), len(delta))
     return Path(tuple(steps), threshold), fit
 
 

@@ -14,21 +14,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sparsistent.core import edges as kernels
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import Certificate, invert
-from sparsistent.core.moments import LEAST_VARIANCE
+from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.graph import Graph, Integers, doubled
 
-Array = NDArray[np.float64]
-
-# No edge may miss the sample by more than this when a step's refit ends.
+# No edge may miss the sample by more than this when a step's refit ends; for few variables the last
+# digits cost nothing.
 TOLERANCE = 1e-5
+FEW = 64
+TOLERANCE_FOR_FEW = 1e-10
 # Entries of W that change by less than this share of the tolerance may be left as they are.
 DROP_SHARE = 0.1
 # A window that is solved for good, because nothing lies outside of it, is solved to this.
@@ -76,8 +76,8 @@ class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.edges` for what the arrays hold."""
 
     rows: CovarianceRows
-    tolerance: float = TOLERANCE
     frozen: bool = False
+    tolerance: float = field(init=False)
     graph: Graph = field(init=False)
     theta: Array = field(init=False)
     sample: Array = field(init=False)
@@ -89,6 +89,7 @@ class FittedGraph:
 
     def __post_init__(self) -> None:
         p = len(self.rows.source)
+        self.tolerance = TOLERANCE if p > FEW else TOLERANCE_FOR_FEW
         self.graph = Graph(p)
         self.theta, self.sample, self.missing = np.zeros((3, len(self.graph.ends)))
         self.theta_diagonal = np.ones(p)
@@ -144,12 +145,13 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     return change
 
 
-def fit_graph(fit: FittedGraph, edges: Iterable[tuple[int, int]]) -> None:
-    """Bring an empty graph to the estimate on the given edges.
+def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
+    """The estimate on a given graph; ``rows`` is the covariance of the empty one.
 
     Links between components come first, in closed form; the others are put in place together, and
     windows go over all of them.
     """
+    fit = FittedGraph(rows)
     inner = []
     for i, j in edges:
         s = fit.rows.correlation(i, j)
@@ -163,6 +165,7 @@ def fit_graph(fit: FittedGraph, edges: Iterable[tuple[int, int]]) -> None:
     for i, j, s in inner:
         _link(fit, i, j, s, fit.rows.entry(i, j))
     settle(fit, fit.tolerance)
+    return fit
 
 
 def settle(fit: FittedGraph, tolerance: float) -> Change:
