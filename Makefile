@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint rivals bench bench-full bench-report clean
 
 setup: $(VENV)/installed
 
@@ -23,9 +23,24 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+rivals: .venv-rivals/installed
+
+.venv-rivals/installed: benchmarks/constraints.txt
+	test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check --constraint benchmarks/constraints.txt gglasso
+	touch $@
+
 bench: setup
-	$(BIN)/python benchmarks/compile_time.py
-	$(BIN)/python benchmarks/first_impression.py
+	$(BIN)/python -m benchmarks.compile_time
+	$(BIN)/python -m benchmarks.run small
+
+bench-full: setup rivals
+	$(BIN)/python -m benchmarks.run full
+	$(BIN)/python -m benchmarks.run growth
+	$(BIN)/python -m benchmarks.run large
+
+bench-report: setup
+	$(BIN)/python -m benchmarks.report
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) .venv-rivals demo-output

@@ -31,8 +31,7 @@ def assert_same_steps(run, path, unit=1.0):
 
 def global_path(problem):
     moments = covariance_moments(problem.covariance, problem.n_samples)
-    offset = 2 * np.log(moments.scale).sum()
-    return global_greedy(moments.correlation, problem.threshold, problem.nu, offset)
+    return global_greedy(moments, problem.threshold, problem.nu)[0]
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -70,7 +69,8 @@ def test_neighborhoods_take_the_same_steps(batch, relative):
 
 
 def test_population_diamond():
-    path = global_greedy(problems.diamond_covariance(0.5), 1e-6, 0.5)
+    moments = covariance_moments(problems.diamond_covariance(0.5), None)
+    path, _ = global_greedy(moments, 1e-6, 0.5)
     assert {(s.i, s.j) for s in path[:3]} == {(0, 1), (0, 2), (0, 3)}
     assert summary(path[3:]) == [
         (True, 1, 2),
@@ -90,7 +90,7 @@ def test_no_estimate_is_found_where_the_reference_runs_away():
         rng = np.random.default_rng(seed)
         S = np.cov(rng.normal(size=(3, 6)).T, bias=True)
         moments = covariance_moments(S, 3)
-        path = global_greedy(moments.correlation, 0.1, 0.5)
+        path, _ = global_greedy(moments, 0.1, 0.5)
         run = reference.global_greedy(S, 0.1, 0.5)
         if run.obstacle is None:
             assert path.obstacle is None

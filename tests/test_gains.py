@@ -6,8 +6,11 @@ import pytest
 import reference
 from scipy.optimize import minimize_scalar
 
-from sparsistent.core.edges import best_pair, coordinate_gain, removal_cost
+from sparsistent.core.edges import coordinate_gain, removal_cost
 from sparsistent.core.moments import covariance_moments
+from sparsistent.greedy.candidates import Candidates
+from sparsistent.greedy.covariance_rows import dense_rows
+from sparsistent.greedy.refit import FittedGraph
 
 
 def correlations(n, furthest=9.0):
@@ -67,8 +70,12 @@ def test_the_screen_never_hides_the_best_pair(seed):
     i, j = np.triu_indices(p, 1)
     gains = np.array([coordinate_gain(S[pair], W[pair]) for pair in zip(i, j, strict=True)])
     for threshold in (1e-6, 0.01, 0.1, 0.5):
-        a, b, gain = best_pair(S, W, threshold)
+        rows = dense_rows(S)
+        rows.matrix[:] = W
+        pair = Candidates(FittedGraph(rows), threshold).best_pair()
         if gains.max() > threshold:
-            assert gain == gains.max() == coordinate_gain(S[a, b], W[a, b])
+            a, b, gain = pair
+            assert gain == pytest.approx(gains.max(), rel=1e-12)
+            assert gain == pytest.approx(coordinate_gain(S[a, b], W[a, b]), rel=1e-12)
         else:
-            assert (a, b) == (-1, -1)
+            assert pair is None

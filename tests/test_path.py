@@ -129,7 +129,7 @@ def test_the_result_at_a_larger_threshold_is_that_of_a_fit(make, factor):
     model = make(1.0).fit(X)
     before = model.precision_.copy()
     read, fitted = model.at(0.01 * factor), make(factor).fit(X)
-    assert np.array_equal(read.precision_, fitted.precision_)
+    np.testing.assert_allclose(read.precision_, fitted.precision_, rtol=1e-9, atol=1e-10)
     assert np.array_equal(read.edges_, fitted.edges_)
     assert (read.threshold_, read.n_iter_) == (fitted.threshold_, fitted.n_iter_)
     if isinstance(model, NeighborhoodGreedy):

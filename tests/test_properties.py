@@ -122,8 +122,9 @@ def test_a_repeated_run_is_identical(make, seed):
 def test_a_global_path_cut_at_a_threshold_is_the_path_run_to_it(seed):
     problem = random_problem(seed)
     S, threshold = correlation(problem), problem.threshold
-    long = global_greedy(S, threshold / 10, problem.nu)
-    short = global_greedy(S, threshold, problem.nu)
+    moments = covariance_moments(S, None)
+    long, _ = global_greedy(moments, threshold / 10, problem.nu)
+    short, _ = global_greedy(moments, threshold, problem.nu)
     assert long[: long.n_steps(threshold)] == short.steps
     assert np.array_equal(long.edges(threshold), short.edges(threshold))
 

@@ -1,5 +1,6 @@
 """The estimate on a fixed graph: closed forms, R's implementations, the slow reference."""
 
+import copy
 import subprocess
 
 import numpy as np
@@ -12,7 +13,8 @@ from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, Neighb
 from sparsistent.core.likelihood import Certificate
 from sparsistent.core.newton import newton
 from sparsistent.greedy import refit
-from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.greedy.covariance_rows import dense_rows
+from sparsistent.greedy.global_greedy import search
 from sparsistent.greedy.refit import delete_edge, estimate, fit_graph, insert_edge
 
 
@@ -93,20 +95,23 @@ def test_edges_may_come_and_go(seed):
     rng = np.random.default_rng(seed)
     p = 8
     S = random_correlation(rng, p)
-    graph = fit_graph(S, [])
+    fit = fit_graph(dense_rows(S), [])
     present = set()
     for _ in range(40):
         i, j = sorted(rng.choice(p, 2, replace=False).tolist())
         if (i, j) in present:
-            delete_edge(graph, i, j)
+            ends = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
+            delete_edge(fit, int(np.flatnonzero((ends == (i, j)).all(axis=1))[0]))
             present.remove((i, j))
         else:
-            insert_edge(graph, i, j)
+            insert_edge(fit, i, j)
             present.add((i, j))
-        precision, covariance, certificate = estimate(graph)
+        loss, W = fit.loss, fit.rows.matrix
+        sparse_precision, certificate = estimate(copy.deepcopy(fit))
+        precision = sparse_precision.toarray()
         assert certificate <= 1e-8
-        np.testing.assert_allclose(graph.W, covariance, atol=1e-8)
-        assert graph.loss == pytest.approx(reference.loss(precision, S), abs=1e-8)
+        np.testing.assert_allclose(W, np.linalg.inv(precision), atol=1e-8)
+        assert loss == pytest.approx(reference.loss(precision, S), abs=1e-8)
         support = {tuple(e) for e in np.argwhere(np.triu(precision, 1) != 0).tolist()}
         assert support == present
 
@@ -216,9 +221,9 @@ def test_components_too_large_for_newton(seed, monkeypatch):
     noise = 10.0 ** rng.uniform(-3, -0.5)
     X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 10)) + noise * rng.normal(size=(30, 10))
     S = np.corrcoef(X.T)
-    expected = global_greedy(S, 0.01, 0.5)
+    expected, _ = search(dense_rows(S), 0.01, 0.5)
     monkeypatch.setattr(refit, "MOST_ENTRIES", 5)
-    path = global_greedy(S, 0.01, 0.5)
+    path, _ = search(dense_rows(S), 0.01, 0.5)
     end = len(path) if path.obstacle is not None else len(expected)
     assert [(s.added, s.i, s.j) for s in path] == [(s.added, s.i, s.j) for s in expected][:end]
     if noise > 0.1:

@@ -1,19 +1,27 @@
-"""Compiled loops of the global algorithm: gains of pairs, costs of edges, refits by nodes.
+"""Compiled loops of the global algorithm: gains of pairs, costs of edges, refits on windows.
 
-Everything is at unit variances. The state is a graph with its maximum-likelihood estimate:
+Everything is at unit variances. Θ is the precision on a graph and W = Θ⁻¹. At the optimum W = S on
+edges and on the diagonal; what W misses there is the *residual*.
 
-==================  ===============================================================================
-``S``               correlations of the data
-``W``               covariance of the estimate: equal to ``S`` on edges and on the diagonal
-``neighbors[j]``    the neighbours of node j in its first ``degree[j]`` places
-``theta[j]``        the precision's entries at those neighbours; ``theta_diagonal[j]`` its own
-==================  ===============================================================================
+A change of the graph is refitted on a *window* U of nodes around it. For the entries of Θ inside U,
+all others fixed, the rest of the graph matters only through the marginal precision A = (W_UU)⁻¹:
+the local problem is min tr(XS) − log det(A + X) over X on the edges inside U, and Newton's method
+with conjugate gradients solves it. Outside of U the change D = ΔW_UU goes through the boundary b of
+U alone, its nodes with neighbours outside:
 
-A refit goes node by node: with W fixed on all other nodes, the best row j is the regression of j on
-its neighbours, W_NN β = W_Nj, carried to all the others, W_·j = W_·N β. That is block coordinate
-ascent on log det W under W = S on the edges, and never touches an edge's entry, so the fit on the
-edges is exact at all times and only the sparsity of W⁻¹ is approached. A node needs another look
-when a neighbour's row has moved. An update costs |N|³/6 + |N| p.
+    ΔW_UO = D_Ub P,   ΔW_OO = P' D_bb P   with   P = (W_bb)⁻¹ W_bO.
+
+So W stays the inverse of Θ, the loss is known exactly, and where the residual of an edge outside
+the window rises above the tolerance, that edge is in the next window. An edge between two
+components is a window of two nodes, solved in closed form: a forest never iterates.
+
+W is kept in one of two ways. *Dense*: a p × p array. *Sparse*: for each node the list of nodes with
+which its covariance is above ``drop``, and of those whose correlation alone could make them its
+neighbours. ΔW_kl is at most ‖D‖ ‖P_k‖ ‖P_l‖, and only pairs for which that is above ``drop`` are
+visited: where correlation decays, a step costs the same whatever p is.
+
+Edges are numbered; the slots of node k, ``first[k]`` to ``first[k] + degree[k]``, hold its
+neighbours and the numbers of the edges to them.
 """
 
 import math
@@ -22,8 +30,15 @@ import numpy as np
 
 from sparsistent.core.jit import kernel
 
-# A row that moves by less than ROUNDING * degree / pivot moves by the rounding of its regression.
-ROUNDING = 1e-15
+# Nodes whose largest gain, or edges whose least cost, is kept as one number.
+BLOCK = 128
+# In place of what is not known: a correlation, the maximum of a block, the change of a loss.
+UNKNOWN = 1e300
+# Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root changes
+# by at most SLOPE times what w does.
+TAME_GAIN = 0.3
+LEAST_RATIO = 0.9
+SLOPE = 1.26
 
 
 @kernel
@@ -48,201 +63,645 @@ def removal_cost(s, w, theta):
 
 
 @kernel
-def best_pair(S, W, threshold):
+def wider(values):
+    """The same array with as much room again."""
+    copy = np.empty(2 * values.size, values.dtype)
+    for k in range(values.size):
+        copy[k] = values[k]
+    return copy
+
+
+@kernel
+def choose_window(
+    first, degree, neighbor, edge, theta, theta_diagonal, slack, place, starts, limit, tolerance
+):
+    """Up to ``limit`` nodes, by their strongest chain of partial correlations from the starts.
+
+    Nodes whose residual is above the tolerance come sooner. Returns the window, whose positions
+    are left in ``place``; the free entries inside it, the diagonal first, as positions i ≤ j and
+    numbers of edges; and the positions of the boundary.
+    """
+    window = np.empty(max(limit, starts.size), np.int64)
+    influence = np.empty(window.size)
+    frontier = np.empty(64, np.int64)
+    score = np.empty(64)
+    waiting, count, expanded, slots = 0, starts.size, 0, 0
+    for a in range(count):
+        window[a] = starts[a]
+        place[starts[a]] = a
+        influence[a] = 1.0
+    while True:
+        while expanded < count:
+            k = window[expanded]
+            slots += degree[k]
+            for slot in range(first[k], first[k] + degree[k]):
+                m = neighbor[slot]
+                if place[m] >= 0:
+                    continue
+                x = influence[expanded] * abs(theta[edge[slot]])
+                x /= math.sqrt(theta_diagonal[k] * theta_diagonal[m])
+                if slack[m] > tolerance:
+                    x = max(x, 0.5 * influence[expanded])
+                if place[m] < -1:
+                    score[-2 - place[m]] = max(score[-2 - place[m]], x)
+                else:
+                    if waiting == frontier.size:
+                        frontier = wider(frontier)
+                        score = wider(score)
+                    place[m] = -2 - waiting
+                    frontier[waiting] = m
+                    score[waiting] = x
+                    waiting += 1
+            expanded += 1
+        if waiting == 0 or count >= limit:
+            break
+        best = 0
+        for a in range(1, waiting):
+            if score[a] > score[best]:
+                best = a
+        m = frontier[best]
+        influence[count] = score[best]
+        window[count] = m
+        place[m] = count
+        count += 1
+        waiting -= 1
+        if best != waiting:
+            frontier[best], score[best] = frontier[waiting], score[waiting]
+            place[frontier[best]] = -2 - best
+    for a in range(waiting):
+        place[frontier[a]] = -1
+    pairs = np.empty((3, count + slots), np.int64)
+    boundary = np.empty(count, np.int64)
+    inside, outer = count, 0
+    for a in range(count):
+        pairs[0, a], pairs[1, a], pairs[2, a] = a, a, -1
+        k = window[a]
+        border = False
+        for slot in range(first[k], first[k] + degree[k]):
+            b = place[neighbor[slot]]
+            if b > a:
+                pairs[0, inside], pairs[1, inside], pairs[2, inside] = a, b, edge[slot]
+                inside += 1
+            border |= b < 0
+        if border:
+            boundary[outer] = a
+            outer += 1
+    return window[:count], pairs[:, :inside], boundary[:outer]
+
+
+@kernel
+def factorise(B, L):
+    """Cholesky factor of B: log det B, or -inf where B is not positive definite."""
+    determinant = 0.0
+    for a in range(B.shape[0]):
+        for b in range(a + 1):
+            x = B[a, b]
+            for c in range(b):
+                x -= L[a, c] * L[b, c]
+            if a > b:
+                L[a, b] = x / L[b, b]
+            elif x > 0.0:
+                L[a, a] = math.sqrt(x)
+                determinant += math.log(x)
+            else:
+                return -math.inf
+    return determinant
+
+
+@kernel
+def invert_factor(L, V):
+    """The inverse of L L'; L is overwritten with its own inverse."""
+    u = L.shape[0]
+    for a in range(u):
+        for b in range(a):
+            x = L[a, b]
+            L[a, b] = 0.0
+            for c in range(b + 1):
+                L[a, c] -= x * L[b, c]
+        x = 1.0 / L[a, a]
+        for b in range(a):
+            L[a, b] *= x
+        L[a, a] = x
+    for a in range(u):
+        for b in range(u):
+            V[a, b] = 0.0
+    for c in range(u):
+        for a in range(c + 1):
+            x = L[c, a]
+            for b in range(c + 1):
+                V[a, b] += x * L[c, b]
+
+
+@kernel
+def curvature(V, i, j, x, Y, Z, out):
+    """(V X V) on the pairs (i, j), with X the symmetric matrix that has x on them."""
+    u = V.shape[0]
+    for a in range(u):
+        for b in range(u):
+            Y[a, b] = 0.0
+    for f in range(i.size):
+        a, b = i[f], j[f]
+        for c in range(u):
+            Y[a, c] += x[f] * V[b, c]
+        if a != b:
+            for c in range(u):
+                Y[b, c] += x[f] * V[a, c]
+    for a in range(u):
+        for b in range(u):
+            Z[b, a] = Y[a, b]
+    for f in range(i.size):
+        total = 0.0
+        for c in range(u):
+            total += V[i[f], c] * Z[j[f], c]
+        out[f] = total
+
+
+@kernel
+def solve_window(V, i, j, target, removal, tolerance):
+    """Minimise tr(XS) − log det(V⁻¹ + X) over X on the pairs (i, j) and on the diagonal.
+
+    The diagonal's pairs come first. ``removal`` is an entry of the precision between the first two
+    nodes that is to vanish. Leaves the new inverse in V; returns X and the change of the loss, UNKNOWN
+    where no minimum can be reached. Damped steps on a self-concordant function need no line search.
+    """
+    u, size = V.shape[0], i.size
+    B, L, Y, Z = np.empty((u, u)), np.empty((u, u)), np.empty((u, u)), np.empty((u, u))
+    total = np.zeros(size)
+    x, r, d, h = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    z, out = np.empty(size), np.empty(size)
+    start = -factorise(V, L)
+    if start == math.inf:
+        return total, UNKNOWN
+    invert_factor(L, B)
+    worst, previous, determinant = math.inf, math.inf, start
+    if removal != 0.0:
+        B[0, 1] -= removal
+        B[1, 0] -= removal
+        determinant = factorise(B, L)
+        invert_factor(L, V)
+    for _ in range(100):
+        worst = 0.0
+        norm = 0.0
+        for f in range(size):
+            a, b = i[f], j[f]
+            r[f] = V[a, b] - target[f]
+            worst = max(worst, abs(r[f]))
+            h[f] = V[a, a] * V[b, b] + V[a, b] * V[a, b]
+            if f < u:
+                r[f] *= 0.5
+                h[f] *= 0.25
+            x[f] = 0.0
+            d[f] = r[f] / h[f]
+            norm += r[f] * d[f]
+        if worst <= tolerance or (worst < 1e-9 and worst > 0.5 * previous):
+            break
+        previous = worst
+        # Conjugate gradients for V X V = r on the pairs; the diagonal counts half.
+        goal = min(0.01, worst * worst) * norm
+        decrement = 0.0
+        for _ in range(2 * size + 10):
+            curvature(V, i, j, d, Y, Z, out)
+            slope = 0.0
+            for f in range(size):
+                if f < u:
+                    out[f] *= 0.5
+                slope += d[f] * out[f]
+            if not slope > 0.0:
+                break
+            step = norm / slope
+            decrement += step * norm
+            renewed = 0.0
+            for f in range(size):
+                x[f] += step * d[f]
+                r[f] -= step * out[f]
+                z[f] = r[f] / h[f]
+                renewed += r[f] * z[f]
+            if renewed <= goal:
+                break
+            for f in range(size):
+                d[f] = z[f] + renewed / norm * d[f]
+            norm = renewed
+        length = 1.0 if 2.0 * decrement < 0.1 else 1.0 / (1.0 + math.sqrt(2.0 * decrement))
+        while True:
+            for f in range(size):
+                B[i[f], j[f]] += length * x[f]
+                B[j[f], i[f]] = B[i[f], j[f]]
+            determinant = factorise(B, L)
+            if determinant > -math.inf:
+                break
+            for f in range(size):
+                B[i[f], j[f]] -= length * x[f]
+                B[j[f], i[f]] = B[i[f], j[f]]
+            length *= 0.5
+            if length < 1e-6:
+                return total, UNKNOWN
+        for f in range(size):
+            total[f] += length * x[f]
+        invert_factor(L, V)
+    if worst > max(tolerance, 1e-9):
+        return total, UNKNOWN
+    change = start - determinant
+    for f in range(size):
+        change += (1.0 if f < u else 2.0) * total[f] * target[f]
+    return total, change
+
+
+@kernel
+def cheapest_edge(theta, sample, missing, count, cost, tops):
+    """The number of the edge, below ``count``, whose plain removal costs least.
+
+    ``tops`` has the least cost of each block of edges, UNKNOWN where one of them has changed.
+    """
+    best = 0
+    for b in range((count + BLOCK - 1) // BLOCK):
+        if tops[b] == UNKNOWN:
+            tops[b] = math.inf
+            for e in range(b * BLOCK, min((b + 1) * BLOCK, count)):
+                if cost[e] == UNKNOWN:
+                    cost[e] = removal_cost(sample[e], sample[e] - missing[e], theta[e])
+                tops[b] = min(tops[b], cost[e])
+        if tops[b] < tops[best]:
+            best = b
+    e = best * BLOCK
+    while e < count - 1 and cost[e] != tops[best]:
+        e += 1
+    return e
+
+
+@kernel
+def weighted_rows(weights, B, count, out):
+    """Σ_c weights_c B_c· on the first ``count`` places, four rows at a time."""
+    for l in range(count):
+        out[l] = 0.0
+    c = 0
+    while c + 3 < weights.size:
+        x0, x1, x2, x3 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3]
+        for l in range(count):
+            out[l] += x0 * B[c, l] + x1 * B[c + 1, l] + x2 * B[c + 2, l] + x3 * B[c + 3, l]
+        c += 4
+    while c < weights.size:
+        x0 = weights[c]
+        for l in range(count):
+            out[l] += x0 * B[c, l]
+        c += 1
+
+
+@kernel
+def window_rows(W, first, size, column, w, place, window, boundary, drop):
+    """W on the window, the nodes outside that its boundary reaches, and W between the two.
+
+    ``place`` gets the positions of the outside nodes, after those of the window.
+    """
+    u, p = window.size, W.shape[0]
+    V = np.zeros((u, u))
+    outside = np.empty(256, np.int64)
+    count = 0
+    if p > 0:
+        largest = np.zeros(p)
+        for a in range(u):
+            for b in range(u):
+                V[a, b] = W[window[a], window[b]]
+        for a in boundary:
+            row = W[window[a]]
+            for m in range(p):
+                largest[m] = max(largest[m], abs(row[m]))
+        for m in range(p):
+            if largest[m] > drop and place[m] < 0:
+                if count == outside.size:
+                    outside = wider(outside)
+                outside[count] = m
+                place[m] = u + count
+                count += 1
+        C = np.empty((boundary.size, count))
+        for a in range(boundary.size):
+            row = W[window[boundary[a]]]
+            for c in range(count):
+                C[a, c] = row[outside[c]]
+        return V, outside[:count], C
+    for a in range(u):
+        for slot in range(first[window[a]], first[window[a]] + size[window[a]]):
+            b = place[column[slot]]
+            if 0 <= b < u:
+                V[a, b] = w[slot]
+    for a in boundary:
+        for slot in range(first[window[a]], first[window[a]] + size[window[a]]):
+            m = column[slot]
+            if place[m] < 0 and abs(w[slot]) > drop:
+                if count == outside.size:
+                    outside = wider(outside)
+                outside[count] = m
+                place[m] = u + count
+                count += 1
+    C = np.zeros((boundary.size, count))
+    for a in range(boundary.size):
+        k = window[boundary[a]]
+        for slot in range(first[k], first[k] + size[k]):
+            c = place[column[slot]] - u
+            if c >= 0:
+                C[a, c] = w[slot]
+    return V, outside[:count], C
+
+
+@kernel
+def sort_by_norm(P, outside, place, u):
+    """Order the outside nodes by ‖P_k‖, rounded up to a power of two, largest first.
+
+    Returns these norms and P in that order; ``outside`` and ``place`` follow.
+    """
+    size = outside.size
+    exponent = np.empty(size, np.int64)
+    begin = np.zeros(102, np.int64)
+    for c in range(size):
+        total = 0.0
+        for a in range(P.shape[0]):
+            total += P[a, c] * P[a, c]
+        power = int(math.ceil(-0.5 * math.log2(total))) if total > 1e-30 else 60
+        exponent[c] = min(max(power + 40, 0), 100)
+        begin[exponent[c] + 1] += 1
+    for power in range(1, 102):
+        begin[power] += begin[power - 1]
+    nodes = outside.copy()
+    norm = np.empty(size)
+    ordered = np.empty_like(P)
+    for c in range(size):
+        new = begin[exponent[c]]
+        begin[exponent[c]] += 1
+        norm[new] = 2.0 ** (41 - exponent[c])
+        outside[new] = nodes[c]
+        place[nodes[c]] = u + new
+        for a in range(P.shape[0]):
+            ordered[a, new] = P[a, c]
+    return norm, ordered
+
+
+@kernel
+def add_to_row(W, first, size, room, column, w, s, used, where, k, nodes, values, count, drop):
+    """Add values to row k of W; a sparse row that is full moves to where there is more room."""
+    if W.shape[0] > 0:
+        row = W[k]
+        for b in range(count):
+            row[nodes[b]] += values[b]
+        return
+    start = first[k]
+    for c in range(size[k]):
+        where[column[start + c]] = c
+    before = size[k]
+    for b in range(count):
+        c = where[nodes[b]]
+        if c >= 0:
+            w[start + c] += values[b]
+        elif abs(values[b]) > drop:
+            if size[k] == room[k]:
+                for c in range(size[k]):
+                    column[used[0] + c] = column[start + c]
+                    w[used[0] + c] = w[start + c]
+                    s[used[0] + c] = s[start + c]
+                first[k] = used[0]
+                start = used[0]
+                room[k] = 2 * size[k] + 8
+                used[0] += room[k]
+            column[start + size[k]] = nodes[b]
+            w[start + size[k]] = values[b]
+            s[start + size[k]] = UNKNOWN
+            size[k] += 1
+    for c in range(before):
+        where[column[start + c]] = -1
+
+
+@kernel
+def spread(
+    W, first, size, room, column, w, s, used, where, place, window, boundary, outside, C, D, V, drop, write
+):
+    """Carry the change D of W on the window, where it now is V, to the rest of W.
+
+    Returns P and ΔW between window and outside, the norms of P's columns, how many of them matter,
+    and the least product of two norms that does. Unless ``write``, W itself stays as it is.
+    """
+    u, edge = window.size, boundary.size
+    A, L = np.empty((edge, edge)), np.empty((edge, edge))
+    for a in range(edge):
+        for b in range(edge):
+            A[a, b] = V[boundary[a], boundary[b]] - D[boundary[a], boundary[b]]
+    factorise(A, L)
+    invert_factor(L, A)
+    P = np.empty_like(C)
+    for a in range(edge):
+        weighted_rows(A[a], C, outside.size, P[a])
+    norm, P = sort_by_norm(P, outside, place, u)
+    total = 0.0
+    for a in range(u):
+        for b in range(u):
+            total += D[a, b] * D[a, b]
+    least = drop / max(math.sqrt(total), 1e-300)
+    near = np.empty((edge, outside.size))
+    R = np.empty((u, outside.size))
+    weights = np.empty(edge)
+    for a in range(u):
+        for b in range(edge):
+            weights[b] = D[a, boundary[b]]
+        weighted_rows(weights, P, outside.size, R[a])
+    for b in range(edge):
+        for c in range(outside.size):
+            near[b, c] = R[boundary[b], c]
+    count = 0
+    while count < outside.size and norm[count] > least:
+        count += 1
+    if not write:
+        return P, R, norm, count, least
+    nodes = np.empty(u + count, np.int64)
+    for x in range(u + count):
+        nodes[x] = window[x] if x < u else outside[x - u]
+    values = np.empty(u + outside.size)
+    for a in range(u):
+        for x in range(u + count):
+            values[x] = D[a, x] if x < u else R[a, x - u]
+        add_to_row(
+            W,
+            first,
+            size,
+            room,
+            column,
+            w,
+            s,
+            used,
+            where,
+            window[a],
+            nodes,
+            values,
+            u + count,
+            drop,
+        )
+    partners = count
+    for c in range(count):
+        while partners > 0 and norm[partners - 1] * norm[c] <= least:
+            partners -= 1
+        for a in range(u):
+            values[a] = R[a, c]
+        for b in range(edge):
+            weights[b] = P[b, c]
+        weighted_rows(weights, near, partners, values[u:])
+        add_to_row(
+            W,
+            first,
+            size,
+            room,
+            column,
+            w,
+            s,
+            used,
+            where,
+            outside[c],
+            nodes,
+            values,
+            u + partners,
+            drop,
+        )
+    return P, R, norm, count, least
+
+
+@kernel
+def update_residuals(
+    first,
+    degree,
+    neighbor,
+    edge,
+    missing,
+    missing_diagonal,
+    slack,
+    place,
+    window,
+    boundary,
+    outside,
+    D,
+    P,
+    R,
+    norm,
+    count,
+    least,
+):
+    """Residuals of all edges that the window's change has reached, and their nodes' largest."""
+    u = window.size
+    for x in range(u + count):
+        k = window[x] if x < u else outside[x - u]
+        if x < u:
+            missing_diagonal[k] -= D[x, x]
+        else:
+            for a in range(boundary.size):
+                missing_diagonal[k] -= P[a, x - u] * R[boundary[a], x - u]
+        for slot in range(first[k], first[k] + degree[k]):
+            y = place[neighbor[slot]]
+            if y <= x or y >= u + count:
+                continue
+            e = edge[slot]
+            if y < u:
+                missing[e] -= D[x, y]
+            elif x < u:
+                missing[e] -= R[x, y - u]
+            elif norm[x - u] * norm[y - u] > least:
+                for a in range(boundary.size):
+                    missing[e] -= P[a, x - u] * R[boundary[a], y - u]
+    for x in range(u + count):
+        k = window[x] if x < u else outside[x - u]
+        slack[k] = abs(missing_diagonal[k])
+        for slot in range(first[k], first[k] + degree[k]):
+            slack[k] = max(slack[k], abs(missing[edge[slot]]))
+
+
+@kernel
+def update_bounds(height, drift, bound, tops, nodes, amounts):
+    """Bounds of the gains in rows of W after a change by at most these amounts.
+
+    ``height`` is the root of the largest gain in a row when it was last looked at, or more, and
+    ``drift`` how far its entries can have moved since.
+    """
+    for c in range(nodes.size):
+        k = nodes[c]
+        drift[k] += amounts[c]
+        x = height[k] + SLOPE * drift[k]
+        bound[k] = x * x if x * x < TAME_GAIN else math.inf
+        tops[k // BLOCK] = UNKNOWN
+
+
+@kernel
+def correlation(table, values, k, m):
+    """S_km, from the standardised columns in the rows of a table, or from the matrix itself."""
+    if not table:
+        return values[k, m]
+    total = 0.0
+    for c in range(values.shape[1]):
+        total += values[k, c] * values[m, c]
+    return total
+
+
+@kernel
+def best_pair(
+    W,
+    first,
+    size,
+    column,
+    w,
+    s,
+    table,
+    values,
+    reach,
+    height,
+    drift,
+    bound,
+    partner,
+    tops,
+    threshold,
+    tolerance,
+):
     """The pair with the largest gain above ``threshold``: (i, j, gain), or (-1, -1, threshold).
 
-    A gain above g ≤ 0.3 needs |s − w| > 0.9 √g, which spares most pairs the logarithm. Edges need
-    no exception: there s = w.
+    Rows are looked at in the order of their bounds, until the first that has moved by at most the
+    tolerance since its gains were taken. Of sparse rows, correlations are computed where the
+    covariance alone, above ``reach``, could make a gain.
     """
-    best_i, best_j, best = -1, -1, threshold
-    p = S.shape[0]
-    for i in range(p):
-        bound = 0.81 * best if best <= 0.3 else 0.0
-        for j in range(i + 1, p):
-            difference = S[i, j] - W[i, j]
-            if difference * difference > bound:
-                gain = coordinate_gain(S[i, j], W[i, j])
-                if gain > best:
-                    best_i, best_j, best = i, j, gain
-                    bound = 0.81 * best if best <= 0.3 else 0.0
-    return best_i, best_j, best
-
-
-@kernel
-def cheapest_edge(S, W, neighbors, degree, theta):
-    """The edge whose plain removal costs least: (i, j, cost), or (-1, -1, inf)."""
-    best_i, best_j, best = -1, -1, math.inf
-    for i in range(S.shape[0]):
-        for slot in range(degree[i]):
-            j = neighbors[i, slot]
-            if j > i:
-                cost = removal_cost(S[i, j], W[i, j], edge_value(neighbors, degree, theta, i, j))
-                if cost < best:
-                    best_i, best_j, best = i, j, cost
-    return best_i, best_j, best
-
-
-@kernel
-def slot_of(neighbors, degree, i, j):
-    """Where j stands among the neighbours of i, or -1."""
-    for slot in range(degree[i]):
-        if neighbors[i, slot] == j:
-            return slot
-    return -1
-
-
-@kernel
-def edge_value(neighbors, degree, theta, i, j):
-    """The precision's entry of an edge: the mean of what its two nodes' regressions say."""
-    a = theta[i, slot_of(neighbors, degree, i, j)]
-    b = theta[j, slot_of(neighbors, degree, j, i)]
-    return 0.5 * (a + b)
-
-
-@kernel
-def regress(W, nodes, k, right, factor, beta):
-    """Solve W_NN β = right by Cholesky: the smallest pivot, not above 0 where that fails."""
-    smallest = 1.0
-    for a in range(k):
-        for b in range(a + 1):
-            x = W[nodes[a], nodes[b]]
-            for c in range(b):
-                x -= factor[a, c] * factor[b, c]
-            if a > b:
-                factor[a, b] = x / factor[b, b]
-            elif x > 0.0:
-                factor[a, a] = math.sqrt(x)
-                smallest = min(smallest, x)
-            else:
-                return x
-    for a in range(k):
-        x = right[a]
-        for c in range(a):
-            x -= factor[a, c] * beta[c]
-        beta[a] = x / factor[a, a]
-    for a in range(k - 1, -1, -1):
-        x = beta[a]
-        for c in range(a + 1, k):
-            x -= factor[c, a] * beta[c]
-        beta[a] = x / factor[a, a]
-    return smallest
-
-
-@kernel
-def write_row(W, nodes, k, beta, j, row):
-    """Set row and column j to W_·N β, except on N and j itself; the largest change."""
-    for m in range(row.size):
-        row[m] = 0.0
-    for a in range(k):
-        b, other = beta[a], nodes[a]
-        for m in range(row.size):
-            row[m] += b * W[other, m]
-    for a in range(k):
-        row[nodes[a]] = W[j, nodes[a]]
-    row[j] = W[j, j]
-    change = 0.0
-    for m in range(row.size):
-        change = max(change, abs(row[m] - W[j, m]))
-        W[j, m] = row[m]
-        W[m, j] = row[m]
-    return change
-
-
-@kernel
-def place_edge(W, neighbors, degree, i, j, target, least):
-    """Move the entry of edge (i, j) to ``target`` by a new row i; the largest change, or -1.
-
-    W stays positive definite just where i keeps a positive variance given its neighbours. Below
-    ``least`` nothing is changed.
-    """
-    k = degree[i]
-    nodes = neighbors[i]
-    right = np.empty(k)
-    for a in range(k):
-        right[a] = target if nodes[a] == j else W[i, nodes[a]]
-    factor = np.empty((k, k))
-    beta = np.empty(k)
-    if regress(W, nodes, k, right, factor, beta) <= 0.0:
-        return -1.0
-    variance = W[i, i]
-    for a in range(k):
-        variance -= right[a] * beta[a]
-    if variance < least:
-        return -1.0
-    change = abs(W[i, j] - target)
-    W[i, j] = target
-    W[j, i] = target
-    return max(change, write_row(W, nodes, k, beta, i, np.empty(W.shape[0])))
-
-
-@kernel
-def relax(W, neighbors, degree, theta, theta_diagonal, pending, touched, tolerance, budget, least):
-    """Update nodes until no row moves by more than ``tolerance``: the updates made.
-
-    ``pending[j]`` is how far the rows of j's neighbours have moved since j was last updated; nodes
-    above the tolerance wait in a queue. ``touched`` collects the nodes whose precision has changed.
-    A change that the regression's rounding explains passes on nothing, or ill-conditioned problems
-    would never end. Stops after ``budget`` updates (some ``pending`` stay above the tolerance), and
-    returns -1 - j where node j's variance given its neighbours falls below ``least``.
-    """
-    p = W.shape[0]
-    queue = np.empty(p, np.int64)
-    queued = np.zeros(p, np.bool_)
-    head, waiting, updates = 0, 0, 0
-    for j in range(p):
-        if pending[j] > tolerance:
-            queue[waiting] = j
-            queued[j] = True
-            waiting += 1
-    largest = neighbors.shape[1]
-    factor = np.empty((largest, largest))
-    beta = np.empty(largest)
-    right = np.empty(largest)
-    row = np.empty(p)
-    while waiting > 0 and updates < budget:
-        j = queue[head]
-        head = (head + 1) % p
-        waiting -= 1
-        queued[j] = False
-        pending[j] = 0.0
-        updates += 1
-        k = degree[j]
-        nodes = neighbors[j]
-        for a in range(k):
-            right[a] = W[j, nodes[a]]
-        pivot = regress(W, nodes, k, right, factor, beta)
-        if pivot <= 0.0:
-            return -1 - j
-        variance = W[j, j]
-        for a in range(k):
-            variance -= right[a] * beta[a]
-        if variance < least:
-            return -1 - j
-        theta_diagonal[j] = 1.0 / variance
-        for a in range(k):
-            theta[j, a] = -beta[a] / variance
-        touched[j] = True
-        change = write_row(W, nodes, k, beta, j, row)
-        if change * pivot <= ROUNDING * k:
-            change = 0.0
-        for a in range(k):
-            m = nodes[a]
-            pending[m] += change
-            if pending[m] > tolerance and not queued[m]:
-                queue[(head + waiting) % p] = m
-                queued[m] = True
-                waiting += 1
-    return updates
-
-
-@kernel
-def precision_block(neighbors, degree, theta, theta_diagonal, nodes, position, block):
-    """Add the precision on ``nodes`` to ``block``; position[node] is -1 for all other nodes."""
-    for u in range(nodes.size):
-        i = nodes[u]
-        block[u, u] += theta_diagonal[i]
-        for slot in range(degree[i]):
-            v = position[neighbors[i, slot]]
-            if v >= 0:
-                block[u, v] += 0.5 * theta[i, slot]
-                block[v, u] += 0.5 * theta[i, slot]
+    dense = W.shape[0] > 0
+    least = LEAST_RATIO * math.sqrt(min(threshold, TAME_GAIN))
+    while True:
+        best = 0
+        for b in range(tops.size):
+            if tops[b] == UNKNOWN:
+                tops[b] = 0.0
+                for k in range(b * BLOCK, min((b + 1) * BLOCK, bound.size)):
+                    tops[b] = max(tops[b], bound[k])
+            if tops[b] > tops[best]:
+                best = b
+        if not tops[best] > threshold:
+            return -1, -1, threshold
+        k = best * BLOCK
+        while bound[k] != tops[best]:
+            k += 1
+        if drift[k] <= tolerance and partner[k] >= 0:
+            return k, partner[k], bound[k]
+        tops[best] = UNKNOWN
+        largest = 0.0
+        if dense:
+            row, sample = W[k], values[k]
+            for m in range(row.size):
+                largest = max(largest, abs(sample[m] - row[m]))
+        else:
+            for slot in range(first[k], first[k] + size[k]):
+                if s[slot] == UNKNOWN:
+                    if abs(w[slot]) <= reach:
+                        continue
+                    s[slot] = correlation(table, values, k, column[slot])
+                largest = max(largest, abs(s[slot] - w[slot]))
+        drift[k], partner[k], bound[k] = 0.0, -1, 0.0
+        height[k] = min(largest / LEAST_RATIO, math.sqrt(threshold))
+        if largest <= least:
+            continue
+        need = least
+        begin = 0 if dense else first[k]
+        for slot in range(begin, W.shape[0] if dense else begin + size[k]):
+            m = slot if dense else column[slot]
+            x = values[k, m] if dense else s[slot]
+            y = W[k, m] if dense else w[slot]
+            if abs(x - y) > need and m != k and x != UNKNOWN:
+                gain = coordinate_gain(x, y)
+                if gain > max(bound[k], threshold) or (gain == bound[k] and m < partner[k]):
+                    bound[k], partner[k] = gain, m
+                    need = max(need, LEAST_RATIO * math.sqrt(min(gain, TAME_GAIN)))
+        height[k] = max(height[k], math.sqrt(bound[k]))

@@ -10,10 +10,14 @@ from typing import Any
 
 import numba
 
+# Sums and maxima may be taken in any order, which lets loops use vector instructions; in return no
+# kernel may meet or use NaN. Infinity means what it always means.
+FASTMATH = {"reassoc", "contract", "nsz", "nnan"}
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call."""
     try:
-        return numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})(function)
+        return numba.njit(nogil=True, cache=True, fastmath=FASTMATH)(function)
     except RuntimeError:  # Numba found no place for its cache
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, fastmath=FASTMATH)(function)

@@ -7,12 +7,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsistent.core.likelihood import Certificate
+from sparsistent.core.factorisation import factorise
+from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Array, Moments
 from sparsistent.estimators.input import (
     column_names,
@@ -20,7 +22,9 @@ from sparsistent.estimators.input import (
     read_covariance,
     read_table,
 )
-from sparsistent.greedy.refit import NoEstimateError, estimate, fit_graph
+from sparsistent.estimators.progress import Progress, reporting
+from sparsistent.greedy.covariance_rows import rows_for_graph
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError, estimate, fit_graph
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,11 +48,14 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``.
     """
 
-    _fit_moments: Callable[[Moments], None]
+    _fit_moments: Callable[[Moments, Progress | None], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "assume_centered": ["boolean"],
         "covariance": [StrOptions({"precomputed"}), None],
         "n_samples": [Number(Integral, 1, None, closed="left"), None],
+        "sparse_output": ["boolean"],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
     }
 
     def __init__(
@@ -57,10 +64,16 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
+        sparse_output: bool = False,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ) -> None:
         super().__init__(assume_centered=assume_centered)
         self.covariance = covariance
         self.n_samples = n_samples
+        self.sparse_output = sparse_output
+        self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Estimate the precision matrix, and the graph where it is not given.
@@ -79,7 +92,8 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._validate_params()
-        self._fit_moments(self._read(X))
+        with reporting(self.verbose, self.callback) as report:
+            self._fit_moments(self._read(X), report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -99,14 +113,21 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             )
         return read_table(self, X)
 
-    def _set_estimate(self, moments: Moments, edges: Any) -> None:
-        """Refit on the graph and set what every estimator has."""
-        precision, covariance, self.certificate_ = estimate_on(moments, edges)
-        outer = np.outer(moments.scale, moments.scale)
-        self.edges_ = edges
+    def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
+        """Set what every estimator has, from the estimate at unit variances."""
+        precision, self.certificate_ = estimate(fit)
+        edges = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
+        self.edges_ = edges[np.lexsort(edges.T[::-1])]
         self.location_ = moments.location
-        self.precision_ = precision / outer
-        self.covariance_ = covariance * outer
+        i, j = precision.tocoo().coords
+        scaled = precision.copy()
+        scaled.data /= moments.scale[i] * moments.scale[j]
+        if self.sparse_output:
+            self.precision_ = scaled
+            return
+        self.precision_ = scaled.toarray()
+        outer = np.outer(moments.scale, moments.scale)
+        self.covariance_ = invert(precision.toarray()) * outer
 
     def _dependence(self, error: NoEstimateError) -> str:
         return describe_dependence(column_names(self), error.node, error.neighbors)
@@ -117,25 +138,37 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
 
     def score(self, X_test: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows of a table under the fitted Gaussian."""
-        check_is_fitted(self)
-        return float(super().score(X_test))
+        distances = self.mahalanobis(X_test)
+        precision = sparse.csr_array(self.precision_)
+        unit = np.sqrt(precision.diagonal())
+        i, j = precision.tocoo().coords
+        precision.data /= unit[i] * unit[j]
+        determinant = factorise(precision).log_determinant + 2 * np.log(unit).sum()
+        constant = unit.size * np.log(2 * np.pi)
+        return float((determinant - constant - distances.mean()) / 2)
 
     def mahalanobis(self, X: Any) -> Array:
         """Squared Mahalanobis distance of each row of a table from the fitted mean."""
         check_is_fitted(self)
-        return super().mahalanobis(X)  # type: ignore[no-any-return]
+        deviations = validate_data(self, X, reset=False) - self.location_
+        return np.einsum("ij,ij->i", deviations @ self.precision_, deviations)  # type: ignore[no-any-return]
 
     def error_norm(
         self, comp_cov: Any, norm: str = "frobenius", scaling: bool = True, squared: bool = True
     ) -> float:
         """Distance between ``covariance_`` and another covariance, as in scikit-learn."""
         check_is_fitted(self)
+        if self.sparse_output:
+            raise ValueError(
+                "error_norm compares covariance matrices, and sparse_output=True has none; fit "
+                "again with sparse_output=False"
+            )
         return float(super().error_norm(comp_cov, norm, scaling, squared))
 
-    def get_precision(self) -> Array:
+    def get_precision(self) -> Any:
         """The fitted precision matrix, ``precision_``."""
         check_is_fitted(self)
-        return super().get_precision()  # type: ignore[no-any-return]
+        return self.precision_
 
     def to_frame(self) -> "pd.DataFrame":
         """The edges as a pandas table, strongest first.
@@ -158,14 +191,14 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         pd = optional_import("pandas", "to_frame")
         names = column_names(self)
         i, j = self.edges_.T
-        partial = self._partial_correlations()
+        values, partial = self._edge_values()
         frame = pd.DataFrame(
             {
                 "source": names[i],
                 "target": names[j],
                 "partial_correlation": partial,
                 "weight": np.abs(partial),
-                "precision": self.precision_[i, j],
+                "precision": values,
             }
         )
         return frame.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
@@ -187,25 +220,27 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         names = [str(name) for name in column_names(self)]
         graph = nx.Graph()
         graph.add_nodes_from(names)
-        for (i, j), partial in zip(self.edges_, self._partial_correlations(), strict=True):
+        for (i, j), value, partial in zip(self.edges_, *self._edge_values(), strict=True):
             graph.add_edge(
                 names[i],
                 names[j],
                 partial_correlation=float(partial),
                 weight=abs(float(partial)),
-                precision=float(self.precision_[i, j]),
+                precision=float(value),
             )
         return graph
 
-    def _partial_correlations(self) -> Any:
+    def _edge_values(self) -> tuple[Array, Array]:
+        """The precision's entries and the partial correlations of the edges."""
         i, j = self.edges_.T
-        diagonal = np.sqrt(np.diag(self.precision_))
-        return -self.precision_[i, j] / diagonal[i] / diagonal[j]
+        diagonal = np.sqrt(self.precision_.diagonal())
+        values = np.asarray(self.precision_[i, j]).ravel()
+        return values, -values / diagonal[i] / diagonal[j]
 
 
-def estimate_on(moments: Moments, edges: Any) -> tuple[Array, Array, Certificate]:
-    """Precision, covariance and certificate on a graph, at unit variances."""
-    return estimate(fit_graph(moments.correlation, [(int(i), int(j)) for i, j in edges]))
+def fit_on(moments: Moments, edges: Any) -> FittedGraph:
+    """The estimate on a graph, at unit variances."""
+    return fit_graph(rows_for_graph(moments), edges.tolist())
 
 
 def optional_import(module: str, user: str, extra: str | None = None) -> Any:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator
+from sparsistent.estimators.base import GraphEstimator, fit_on
 from sparsistent.estimators.input import column_names
+from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.refit import NoEstimateError
 
 
@@ -25,6 +26,8 @@ class FixedGraph(GraphEstimator):
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
         The number of samples behind a precomputed covariance.
+    sparse_output, verbose, callback
+        As in :class:`GlobalGreedy`.
 
     Attributes
     ----------
@@ -54,16 +57,24 @@ class FixedGraph(GraphEstimator):
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
+        sparse_output: bool = False,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ) -> None:
         super().__init__(
-            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
+            assume_centered=assume_centered,
+            covariance=covariance,
+            n_samples=n_samples,
+            sparse_output=sparse_output,
+            verbose=verbose,
+            callback=callback,
         )
         self.edges = edges
 
-    def _fit_moments(self, moments: Moments) -> None:
+    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
         edges = _edge_indices(self.edges, column_names(self))
         try:
-            self._set_estimate(moments, edges)
+            self._set_estimate(moments, fit_on(moments, edges))
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists on this graph: {self._dependence(error)} in this sample; "

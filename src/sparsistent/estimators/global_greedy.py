@@ -1,11 +1,11 @@
 """The global greedy estimator."""
 
-import numpy as np
-
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
+from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 
@@ -30,13 +30,22 @@ class GlobalGreedy(GreedySearch):
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
         The number of samples behind a precomputed covariance; the rule "auto" needs it.
+    sparse_output : bool, default=False
+        Whether ``precision_`` is a SciPy sparse array. There is no ``covariance_`` then, and
+        nowhere in the fit a dense matrix of all pairs unless most of them are correlated: for many
+        thousands of variables.
+    verbose : int, default=0
+        1 shows a progress bar on the error stream.
+    callback : callable, optional
+        Called now and then as ``callback(stage, done, total)`` with a stage such as "search".
+        An exception that it raises ends the fit.
 
     Attributes
     ----------
-    precision_ : ndarray of shape (n_features, n_features)
+    precision_ : ndarray or sparse array of shape (n_features, n_features)
         Exactly zero off the graph.
     covariance_ : ndarray of shape (n_features, n_features)
-        The inverse of ``precision_``.
+        The inverse of ``precision_``; not with ``sparse_output``.
     edges_ : int ndarray of shape (n_edges, 2)
         The graph: pairs i < j of column indices, sorted.
     location_ : ndarray of shape (n_features,)
@@ -63,10 +72,7 @@ class GlobalGreedy(GreedySearch):
 
     _auto_threshold = staticmethod(ebic_edge_threshold)
 
-    def _search(self, moments: Moments, threshold: float) -> Path:
-        return global_greedy(
-            moments.correlation,
-            threshold,
-            float(self.backward_factor),
-            loss_offset=2 * float(np.log(moments.scale).sum()),
-        )
+    def _search(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Path, FittedGraph]:
+        return global_greedy(moments, threshold, float(self.backward_factor), report)

@@ -10,17 +10,19 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator, Number, estimate_on
+from sparsistent.estimators.base import GraphEstimator, Number, fit_on
+from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 
 
 class GreedySearch(GraphEstimator):
     """Base of the estimators that search for the graph and leave a path behind.
 
     A subclass has ``_auto_threshold``, which takes the numbers of samples and of features, and
-    ``_search``, which runs its algorithm down to a threshold and returns the path.
+    ``_search``, which runs its algorithm down to a threshold and returns the path, and with it the
+    estimate at its end where the algorithm has one.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -29,7 +31,7 @@ class GreedySearch(GraphEstimator):
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
     }
     _auto_threshold: Callable[[int, int], float]
-    _search: Callable[[Moments, float], Any]
+    _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
 
     def __init__(
         self,
@@ -39,9 +41,17 @@ class GreedySearch(GraphEstimator):
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
+        sparse_output: bool = False,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ) -> None:
         super().__init__(
-            assume_centered=assume_centered, covariance=covariance, n_samples=n_samples
+            assume_centered=assume_centered,
+            covariance=covariance,
+            n_samples=n_samples,
+            sparse_output=sparse_output,
+            verbose=verbose,
+            callback=callback,
         )
         self.threshold = threshold
         self.backward_factor = backward_factor
@@ -72,14 +82,18 @@ class GreedySearch(GraphEstimator):
         larger._read_path(self._moments, self.path_, float(threshold))
         return larger
 
-    def _fit_moments(self, moments: Moments) -> None:
+    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
         threshold = self._threshold(moments)
-        self._read_path(moments, self._search(moments, threshold), threshold)
+        path, fit = self._search(moments, threshold, report)
+        self._read_path(moments, path, threshold, fit)
         self._moments = moments
 
-    def _read_path(self, moments: Moments, path: Any, threshold: float) -> None:
+    def _read_path(
+        self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
+    ) -> None:
         try:
-            self._set_estimate(moments, path.edges(threshold))
+            edges = path.edges(threshold)
+            self._set_estimate(moments, fit_on(moments, edges) if fit is None else fit)
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
@@ -109,7 +123,7 @@ class GreedySearch(GraphEstimator):
 
         def works(threshold: float) -> bool:
             try:
-                estimate_on(moments, path.edges(threshold))
+                fit_on(moments, path.edges(threshold))
             except NoEstimateError:
                 return False
             return True

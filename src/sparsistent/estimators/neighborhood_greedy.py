@@ -7,7 +7,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
+from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.thresholds import ebic_neighbor_threshold
 
 
@@ -34,6 +36,8 @@ class NeighborhoodGreedy(GreedySearch):
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
         The number of samples behind a precomputed covariance; the rule "auto" needs it.
+    sparse_output, verbose, callback
+        As in :class:`GlobalGreedy`.
 
     Attributes
     ----------
@@ -73,6 +77,9 @@ class NeighborhoodGreedy(GreedySearch):
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
+        sparse_output: bool = False,
+        verbose: int = 0,
+        callback: Progress | None = None,
     ) -> None:
         super().__init__(
             threshold,
@@ -80,15 +87,33 @@ class NeighborhoodGreedy(GreedySearch):
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
+            sparse_output=sparse_output,
+            verbose=verbose,
+            callback=callback,
         )
         self.combine = combine
 
-    def _search(self, moments: Moments, threshold: float) -> NeighborhoodPath:
-        return self._run(moments, threshold, relative=isinstance(self.threshold, str))
+    def _search(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[NeighborhoodPath, None]:
+        relative = isinstance(self.threshold, str)
+        return self._run(moments, threshold, relative=relative, report=report), None
 
-    def _run(self, moments: Moments, threshold: float, relative: bool) -> NeighborhoodPath:
+    def _run(
+        self,
+        moments: Moments,
+        threshold: float,
+        *,
+        relative: bool,
+        report: Progress | None = None,
+    ) -> NeighborhoodPath:
         return neighborhood_greedy(
-            moments, threshold, float(self.backward_factor), self.combine, relative
+            moments,
+            threshold,
+            float(self.backward_factor),
+            self.combine,
+            relative,
+            None if report is None else lambda done, total: report("search", done, total),
         )
 
     def _usable_threshold(self, moments: Moments, path: Any) -> float:
@@ -98,7 +123,9 @@ class NeighborhoodGreedy(GreedySearch):
             path = self._run(moments, smallest, relative=False)
         return super()._usable_threshold(moments, path)
 
-    def _read_path(self, moments: Moments, path: Any, threshold: float) -> None:
-        super()._read_path(moments, path, threshold)
+    def _read_path(
+        self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
+    ) -> None:
+        super()._read_path(moments, path, threshold, fit)
         self.coef_ = coefficients(moments, self.path_, self.threshold_)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)

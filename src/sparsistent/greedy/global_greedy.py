@@ -3,12 +3,12 @@
 ====================  =========================================  =====================
 paper                 meaning                                    here
 ====================  =========================================  =====================
-Σ̂ⁿ                    sample covariance, at unit variances       ``graph.S``
-Θ̂⁽ᵏ⁾, its inverse     estimate on the current graph              ``graph``, ``graph.W``
+Σ̂ⁿ                    sample covariance, at unit variances       ``rows.source``
+Θ̂⁽ᵏ⁾, its inverse     estimate on the current graph              ``fit``, ``fit.rows``
 ε_S                   stopping threshold                         ``threshold``
 ν                     backward factor                            ``nu``
 δ_f⁽ᵏ⁾                gain with which the k-th edge came          ``delta[k - 1]``
-(i*, j*), α*          best pair, best step                       ``best_pair``
+(i*, j*), α*          best pair, best step                       ``forward_step``
 ====================  =========================================  =====================
 
 Each round adds the pair whose own entry lowers the loss most, refits all entries, and then takes
@@ -16,51 +16,77 @@ out, one by one, the edges that cost at most ν times what the last edge at this
 loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
-from sparsistent.core import edges as kernels
-from sparsistent.core.moments import LEAST_GAIN
+from collections.abc import Callable
+from time import monotonic
+
+import numpy as np
+
+from sparsistent.core.moments import Moments
+from sparsistent.greedy.candidates import Candidates, least_correlation
+from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
-from sparsistent.greedy.refit import (
-    Array,
-    FittedGraph,
-    NoEstimateError,
-    delete_edge,
-    insert_edge,
-)
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
 
-Candidate = tuple[int, int, float]
+Progress = Callable[[str, int, int], object]
+
+# Seconds between two reports.
+REPORT_EVERY = 0.1
 
 
-def global_greedy(S: Array, threshold: float, nu: float, loss_offset: float = 0.0) -> Path:
-    """Run Algorithm 1 on a correlation matrix.
+def global_greedy(
+    moments: Moments, threshold: float, nu: float, report: Progress | None = None
+) -> tuple[Path, FittedGraph]:
+    """Run Algorithm 1: its path, and the estimate at its end.
 
-    ``loss_offset`` is what the loss at the data's own scale has on top of that at unit variances.
+    ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
+    data at their own scale.
     """
-    graph = FittedGraph(S)
+    rows = rows_for_search(
+        moments,
+        least_correlation(threshold),
+        None if report is None else lambda done, total: report("correlations", done, total),
+    )
+    # tr(ΘS) does not depend on the scale, log det Θ does.
+    offset = 2 * float(np.log(moments.scale).sum())
+    return search(rows, threshold, nu, offset, report)
+
+
+def search(
+    rows: CovarianceRows,
+    threshold: float,
+    nu: float,
+    loss_offset: float = 0.0,
+    report: Progress | None = None,
+) -> tuple[Path, FittedGraph]:
+    """The forward and backward steps, from the empty graph with this covariance."""
+    fit = FittedGraph(rows)
+    candidates = Candidates(fit, threshold)
     delta: list[float] = []
     steps: list[Step] = []
-    while (pair := forward_step(graph, threshold)) is not None:
+    reported = monotonic()
+    while (pair := candidates.best_pair()) is not None:
         i, j, gain = pair
         try:
-            insert_edge(graph, i, j)
+            candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
-            steps.append(Step(True, i, j, gain, gain, graph.loss + loss_offset, len(delta)))
-            while delta and (edge := backward_step(graph, nu * delta[-1])) is not None:
-                i, j, cost = edge
-                delete_edge(graph, i, j)
+            steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
+            while delta and (edge := backward_step(candidates, nu * delta[-1])) is not None:
+                number, cost = edge
+                i, j = fit.graph.ends[number].tolist()
+                candidates.update(delete_edge(fit, number))
                 delta.pop()
-                steps.append(Step(False, i, j, cost, 0.0, graph.loss + loss_offset, len(delta)))
+                steps.append(Step(False, i, j, cost, 0.0, fit.loss + loss_offset, len(delta)))
         except NoEstimateError as error:
-            return Path(tuple(steps), threshold, Obstacle(gain, error))
-    return Path(tuple(steps), threshold)
+            return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
+        if report is not None and monotonic() - reported > REPORT_EVERY:
+            report("search", len(delta), len(delta) + candidates.count())
+            reported = monotonic()
+    if report is not None:
+        report("search", len(delta), len(delta))
+    return Path(tuple(steps), threshold), fit
 
 
-def forward_step(graph: FittedGraph, threshold: float) -> Candidate | None:
-    """The pair outside the graph with the largest gain, if that is above the threshold."""
-    i, j, gain = kernels.best_pair(graph.S, graph.W, max(threshold, LEAST_GAIN))
-    return (i, j, gain) if i >= 0 else None
-
-
-def backward_step(graph: FittedGraph, most: float) -> Candidate | None:
+def backward_step(candidates: Candidates, most: float) -> tuple[int, float] | None:
     """The edge that costs least to remove, if that is at most ``most``."""
-    i, j, cost = kernels.cheapest_edge(graph.S, graph.W, graph.neighbors, graph.degree, graph.theta)
-    return (i, j, cost) if cost <= most else None
+    number, cost = candidates.cheapest_edge()
+    return (number, cost) if cost <= most else None

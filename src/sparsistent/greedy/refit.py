@@ -1,17 +1,12 @@
 """The maximum-likelihood estimate on a graph, kept up to date while edges come and go.
 
 Θ̂_E minimises L(Θ) = tr(ΘS) − log det Θ over matrices whose off-diagonal support is E. Its inverse
-W agrees with S on E and the diagonal. :class:`FittedGraph` holds both for the current graph, and
-three cases cover every change of one edge:
-
-- a new edge between two components: closed form, W between them is W_{A,i} S_ij W_{j,B};
-- a new edge inside a component: W_ij moves to S_ij in steps that keep W positive definite (nearly
-  always one), then the rows around it are relaxed;
-- a removed edge: closed form where it was the only link between two components, else relaxed.
-
-A forest therefore never iterates. Where variables nearly determine each other, rows move too slowly
-or cannot take the step, and Newton's method solves the component as a whole. All of this is at unit
-variances.
+W agrees with S on E and the diagonal. :class:`FittedGraph` holds both for the current graph. A new
+or removed edge is refitted on a window of nodes around it, and what that changes outside of the
+window is carried to the rest of W; where an edge there is then off by more than the tolerance, it
+becomes part of the next window (see :mod:`sparsistent.core.edges`). A forest never iterates. Where
+windows get nowhere, because variables nearly determine each other, Newton's method solves the
+component as a whole. All of this is at unit variances.
 """
 
 import math
@@ -19,31 +14,41 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
 from sparsistent.core import edges as kernels
-from sparsistent.core.likelihood import Certificate, certify, invert
-from sparsistent.core.moments import LEAST_VARIANCE
+from sparsistent.core.factorisation import factorise
+from sparsistent.core.likelihood import Certificate, invert
+from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
+from sparsistent.greedy.covariance_rows import CovarianceRows
+from sparsistent.greedy.graph import Graph, Integers, doubled
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-PrecisionArrays = tuple[Integers, Integers, Array, Array]
-
-# No row of W may move by more than this when a refit ends.
-TOLERANCE = 1e-11
-# A step of W_ij towards S_ij may shrink the variance of a row, given its neighbours, to this share.
-LEAST_SHARE = 0.1
-# Entries of W written between two looks at the keyboard.
-SLICE_WORK = 20_000_000
-# Sweeps over all nodes after which Newton's method takes over (ten are usual), and the largest
-# number of free entries that it is given.
-MOST_SWEEPS = 100
+# No edge may miss the sample by more than this when a step's refit ends; for few variables the last
+# digits cost nothing.
+TOLERANCE = 1e-5
+FEW = 64
+TOLERANCE_FOR_FEW = 1e-10
+# Entries of W that change by less than this share of the tolerance may be left as they are.
+DROP_SHARE = 0.1
+# A window that is solved for good, because nothing lies outside of it, is solved to this.
+CLOSED = 1e-13
+# Fewest nodes that a window may have, and the share of those correlated with its first node, by
+# more than NOTABLE, that it may have: where everything is correlated, larger windows pay.
+LEAST_WINDOW = 16
+WINDOW_SHARE = 0.1
+NOTABLE = 0.01
+# Windows after which Newton's method takes over, and the largest number of free entries that it is
+# given.
+MOST_WINDOWS = 200
 MOST_ENTRIES = 3_000
-# An estimate that misses the sample by more than POLISHED on its graph is solved once more; one
-# that cannot be brought below MISMATCH does not exist, to the precision of floating-point numbers.
-POLISHED = 1e-9
+# An estimate that cannot be brought below this mismatch does not exist, to the precision of
+# floating-point numbers.
 MISMATCH = 1e-7
+# A fresh factorisation may find this residual in the estimate that is handed out, or else, after so
+# many rounds, what it finds is reported.
+POLISHED = 1e-10
+MOST_ROUNDS = 6
 
 
 class NoEstimateError(ValueError):
@@ -68,301 +73,356 @@ class NoEstimateError(ValueError):
 
 @dataclass
 class FittedGraph:
-    """A graph and its maximum-likelihood estimate; see :mod:`sparsistent.core.edges`."""
+    """A graph and its estimate; see :mod:`sparsistent.core.edges` for what the arrays hold."""
 
-    S: Array
-    W: Array = field(init=False)
-    neighbors: Integers = field(init=False)
-    degree: Integers = field(init=False)
+    rows: CovarianceRows
+    frozen: bool = False
+    tolerance: float = field(init=False)
+    graph: Graph = field(init=False)
     theta: Array = field(init=False)
+    sample: Array = field(init=False)
+    missing: Array = field(init=False)
     theta_diagonal: Array = field(init=False)
-    component: Integers = field(init=False)
-    pending: Array = field(init=False)
-    touched: NDArray[np.bool_] = field(init=False)
+    missing_diagonal: Array = field(init=False)
+    slack: Array = field(init=False)
     loss: float = field(init=False)
 
     def __post_init__(self) -> None:
-        p = self.S.shape[0]
-        self.W = np.eye(p)
-        self.neighbors = np.zeros((p, 4), np.int64)
-        self.degree = np.zeros(p, np.int64)
-        self.theta = np.zeros((p, 4))
+        p = len(self.rows.source)
+        self.tolerance = TOLERANCE if p > FEW else TOLERANCE_FOR_FEW
+        self.graph = Graph(p)
+        self.theta, self.sample, self.missing = np.zeros((3, len(self.graph.ends)))
         self.theta_diagonal = np.ones(p)
-        self.component = np.arange(p)
-        self.pending = np.zeros(p)
-        self.touched = np.zeros(p, np.bool_)
+        self.missing_diagonal = np.zeros(p)
+        self.slack = np.zeros(p)
         self.loss = float(p)
+        self._place = np.full(p, -1)
+        self._where = np.full(p, -1)
+
+    @property
+    def p(self) -> int:
+        """The number of variables."""
+        return self.theta_diagonal.size
+
+    @property
+    def drop(self) -> float:
+        """Changes of entries of W that may be left out."""
+        return DROP_SHARE * self.tolerance
 
 
-def insert_edge(graph: FittedGraph, i: int, j: int) -> None:
+@dataclass
+class Change:
+    """What a refit has changed: edges with a new value, and rows of W by at most how much."""
+
+    edges: list[Integers] = field(default_factory=list)
+    rows: list[tuple[Integers, Array]] = field(default_factory=list)
+
+
+def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     """Add the edge (i, j) and refit."""
-    if graph.component[i] != graph.component[j]:
-        _join(graph, i, j)
-        return
-    before = _precision_arrays(graph)
-    if not (_place(graph, i, j) and _relax(graph)):
-        _solve(graph, i, before)
-    _update_loss(graph, before)
-
-
-def delete_edge(graph: FittedGraph, i: int, j: int) -> None:
-    """Remove the edge (i, j) and refit."""
-    before = _precision_arrays(graph)
-    _unlink(graph, i, j)
-    _unlink(graph, j, i)
-    side = _reachable(graph, i)
-    if side[j]:
-        graph.pending[[i, j]] = 1.0
-        if not _relax(graph):
-            _solve(graph, i, before)
-        _update_loss(graph, before)
-        return
-    correlation = graph.W[i, j]
-    _shift_diagonal(graph, i, j, -1.0)
-    others = np.flatnonzero((graph.component == graph.component[j]) & ~side)
-    members = np.flatnonzero(side)
-    graph.component[members] = members[0]
-    graph.component[others] = others[0]
-    graph.W[np.ix_(members, others)] = 0.0
-    graph.W[np.ix_(others, members)] = 0.0
-    graph.loss -= math.log1p(-(correlation**2))
-
-
-def fit_graph(S: Array, edges: Iterable[tuple[int, int]]) -> FittedGraph:
-    """The estimate on a given graph.
-
-    Links between components come first, in closed form; the other edges are then put in place one
-    by one, and relaxed together at the end.
-    """
-    graph = FittedGraph(S)
-    inner = []
-    for i, j in edges:
-        if graph.component[i] != graph.component[j]:
-            _join(graph, i, j)
-        else:
-            inner.append((i, j))
-    before = _precision_arrays(graph)
-    placed = [_place(graph, i, j) for i, j in inner]
-    if not (all(placed) and _relax(graph)):
-        for member in {int(graph.component[i]): i for i, _ in inner}.values():
-            _solve(graph, member, before)
-    _update_loss(graph, before)
-    return graph
-
-
-def estimate(graph: FittedGraph) -> tuple[Array, Array, Certificate]:
-    """Precision, its inverse by a fresh factorisation, and the certificate, at unit variances."""
-    try:
-        result = _factorise(graph)
-    except np.linalg.LinAlgError:
-        result = None
-    if result is not None and result[2] <= POLISHED:
-        return result
-    for member in np.unique(graph.component, return_index=True)[1]:
-        _solve(graph, int(member), _precision_arrays(graph))
-    return _factorise(graph)
-
-
-def _factorise(graph: FittedGraph) -> tuple[Array, Array, Certificate]:
-    everyone = np.arange(graph.S.shape[0])
-    precision = _precision_block(_precision_arrays(graph), everyone, everyone)
-    covariance = invert(precision)
-    return precision, covariance, certify(precision, covariance, graph.S)
-
-
-def _join(graph: FittedGraph, i: int, j: int) -> None:
-    s = graph.S[i, j]
+    s, w = fit.rows.correlation(i, j), fit.rows.entry(i, j)
     if 1.0 - s * s < LEAST_VARIANCE:
         raise NoEstimateError(i, [j])
-    one = np.flatnonzero(graph.component == graph.component[i])
-    other = np.flatnonzero(graph.component == graph.component[j])
-    between = np.outer(graph.W[one, i] * s, graph.W[j, other])
-    graph.W[np.ix_(one, other)] = between
-    graph.W[np.ix_(other, one)] = between.T
-    graph.component[other] = graph.component[i]
-    value = -s / (1.0 - s * s)
-    _link(graph, i, j, value)
-    _link(graph, j, i, value)
-    _shift_diagonal(graph, i, j, 1.0)
-    graph.loss += math.log1p(-s * s)
+    change = Change()
+    if abs(w) <= fit.drop:
+        _join(fit, i, j, s, w, change)
+    else:
+        _link(fit, i, j, s, w)
+        _refit(fit, np.array([i, j]), 0.0, change)
+    return change
 
 
-def _shift_diagonal(graph: FittedGraph, i: int, j: int, sign: float) -> None:
-    """What a link between two components adds to the diagonal of the precision."""
-    s = graph.S[i, j]
-    graph.theta_diagonal[[i, j]] += sign * s * s / (1.0 - s * s)
+def delete_edge(fit: FittedGraph, number: int) -> Change:
+    """Remove an edge and refit."""
+    nodes = fit.graph.ends[number].copy()
+    theta = float(fit.theta[number])
+    fit.loss -= 2 * theta * float(fit.sample[number])
+    last = fit.graph.unlink(number)
+    for values in (fit.theta, fit.sample, fit.missing):
+        values[number] = values[last]
+    change = Change(edges=[np.array([number])])
+    _refit(fit, nodes, theta, change)
+    return change
 
 
-def _place(graph: FittedGraph, i: int, j: int) -> bool:
-    """Link two nodes of one component and bring W_ij to S_ij; False where rows cannot take it."""
-    _link(graph, i, j, 0.0)
-    _link(graph, j, i, 0.0)
-    return _approach(graph, i, j, abs(graph.S[i, j] - graph.W[i, j]) / 100, MOST_SWEEPS)
+def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
+    """The estimate on a given graph; ``rows`` is the covariance of the empty one.
 
-
-def _approach(graph: FittedGraph, i: int, j: int, shortest: float, sweeps: int) -> bool:
-    """Bring W_ij to S_ij in steps, W positive definite throughout; the rest is to be relaxed."""
-    goal = graph.S[i, j]
-    while True:
-        target, step = goal, goal - graph.W[i, j]
-        while not (_move(graph, i, j, target) or _move(graph, j, i, target)):
-            step /= 2
-            if abs(step) < shortest:
-                return False
-            target = graph.W[i, j] + step
-        if target == goal:
-            return True
-        if not _relax(graph, sweeps):
-            return False
-
-
-def _move(graph: FittedGraph, i: int, j: int, target: float) -> bool:
-    least = max(LEAST_SHARE / graph.theta_diagonal[i], LEAST_VARIANCE)
-    change = kernels.place_edge(graph.W, graph.neighbors, graph.degree, i, j, target, least)
-    if change < 0:
-        return False
-    graph.pending[i] += change
-    graph.pending[graph.neighbors[i, : graph.degree[i]]] += change
-    return True
-
-
-def _relax(graph: FittedGraph, sweeps: int = MOST_SWEEPS) -> bool:
-    """Update rows until none moves; False where that takes too long or a row has no room left."""
-    p = graph.S.shape[0]
-    budget = min(max(1, SLICE_WORK // p), sweeps * p)
-    for _ in range(-(-sweeps * p // budget)):
-        updates = kernels.relax(
-            graph.W,
-            graph.neighbors,
-            graph.degree,
-            graph.theta,
-            graph.theta_diagonal,
-            graph.pending,
-            graph.touched,
-            TOLERANCE,
-            budget,
-            LEAST_VARIANCE,
-        )
-        if updates < budget:
-            return bool(updates >= 0)
-    return False
-
-
-def _solve(graph: FittedGraph, member: int, start: PrecisionArrays) -> None:
-    """Solve the component of a node by Newton's method, from an earlier precision.
-
-    A component too large for that is given shorter steps and more sweeps.
+    Links between components come first, in closed form; the others are put in place together, and
+    windows go over all of them.
     """
-    nodes = np.flatnonzero(graph.component == graph.component[member])
-    if nodes.size + graph.degree[nodes].sum() // 2 > MOST_ENTRIES:
-        _persist(graph, nodes)
-        return
-    position = _positions(nodes, graph.degree.size)
-    rows = np.repeat(np.arange(nodes.size), graph.degree[nodes])
-    slots = np.concatenate([np.arange(d) for d in graph.degree[nodes]])
-    columns = position[graph.neighbors[nodes[rows], slots]]
-    once = rows < columns
-    window = np.ix_(nodes, nodes)
-    support = np.eye(nodes.size, dtype=np.bool_)
-    support[rows, columns] = True
-    begin = np.where(support, _precision_block(start, nodes, position), 0.0)
-    precision, mismatch = newton(graph.S[window], rows[once], columns[once], begin)
-    determined = int(np.diag(precision).argmax())
-    variance = 1.0 / precision[determined, determined]
-    # Where there is no estimate, the smallest variance and the mismatch vanish together.
-    if variance < LEAST_VARIANCE or mismatch > min(MISMATCH, variance / 100):
-        raise _no_estimate(graph, int(nodes[determined]))
-    graph.W[window] = invert(precision)
-    graph.theta_diagonal[nodes] = np.diag(precision)
-    graph.theta[nodes[rows], slots] = precision[rows, columns]
-    graph.pending[nodes] = 0.0
-    graph.touched[nodes] = True
+    fit = FittedGraph(rows)
+    inner = []
+    for i, j in edges:
+        s = fit.rows.correlation(i, j)
+        if 1.0 - s * s < LEAST_VARIANCE:
+            raise NoEstimateError(i, [j])
+        w = fit.rows.entry(i, j)
+        if abs(w) <= fit.drop:
+            _join(fit, i, j, s, w, Change())
+        else:
+            inner.append((i, j, s))
+    for i, j, s in inner:
+        _link(fit, i, j, s, fit.rows.entry(i, j))
+    settle(fit, fit.tolerance)
+    return fit
 
 
-def _persist(graph: FittedGraph, nodes: Integers) -> None:
-    """Solve a component by rows, however long it takes."""
-    sweeps = MOST_SWEEPS**2
-    for i in nodes.tolist():
-        for j in graph.neighbors[i, : graph.degree[i]].tolist():
-            missed = graph.W[i, j] != graph.S[i, j]
-            if missed and not _approach(graph, i, j, LEAST_VARIANCE, sweeps):
-                raise _no_estimate(graph, i)
-    if not _relax(graph, sweeps):
-        raise _no_estimate(graph, int(nodes[graph.theta_diagonal[nodes].argmax()]))
+def settle(fit: FittedGraph, tolerance: float) -> Change:
+    """Refit until no edge misses the sample by more than this tolerance."""
+    change = Change()
+    fit.tolerance = tolerance
+    loose = np.flatnonzero(fit.slack > tolerance)
+    if loose.size:
+        _refit(fit, loose, 0.0, change)
+    return change
 
 
-def _update_loss(graph: FittedGraph, before: PrecisionArrays) -> None:
-    """Bring the loss up to date: ``before`` is the precision it was last taken at.
+def precision_matrix(fit: FittedGraph) -> sparse.csr_array:
+    """Θ as a sparse matrix."""
+    m, everyone = fit.graph.n_edges, np.arange(fit.p)
+    i, j = fit.graph.ends[:m].T
+    places = np.concatenate([everyone, i, j]), np.concatenate([everyone, j, i])
+    values = np.concatenate([fit.theta_diagonal, fit.theta[:m], fit.theta[:m]])
+    return sparse.csr_array((values, places), shape=(fit.p, fit.p))
 
-    L(Θ + Δ) − L(Θ) = tr(ΔS) + log det(I − WΔ), with W the new inverse; Δ lives on the nodes that
-    were touched and their neighbours, and most of it is rounding.
+
+def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
+    """The precision and its certificate, refined until a fresh factorisation finds nothing.
+
+    W has lost some digits on the way, but not many: the exact residual of one round, corrected on
+    windows with W as it is, leaves next to nothing for the next.
     """
-    near = graph.touched.copy()
-    for j in np.flatnonzero(graph.touched):
-        near[graph.neighbors[j, : graph.degree[j]]] = True
-    graph.touched[:] = False
-    nodes = np.flatnonzero(near)
-    position = _positions(nodes, near.size)
-    after = _precision_arrays(graph)
-    delta = _precision_block(after, nodes, position) - _precision_block(before, nodes, position)
-    matters = np.abs(delta).max(axis=1, initial=0.0) > TOLERANCE
-    nodes, delta = nodes[matters], delta[np.ix_(matters, matters)]
-    window = np.ix_(nodes, nodes)
-    determinant = np.linalg.slogdet(np.eye(nodes.size) - graph.W[window] @ delta)[1]
-    graph.loss += float((delta * graph.S[window]).sum() + determinant)
+    m = fit.graph.n_edges
+    i, j = fit.graph.ends[:m].T
+    fit.frozen = True
+    for _ in range(MOST_ROUNDS):
+        precision = precision_matrix(fit)
+        factor = factorise(precision)
+        covariance, variance = factor.inverse_at(i, j)
+        fit.missing[:m] = fit.sample[:m] - covariance
+        fit.missing_diagonal[:] = 1.0 - variance
+        fit.slack[:] = np.abs(fit.missing_diagonal)
+        np.maximum.at(fit.slack, fit.graph.ends[:m], np.abs(fit.missing[:m, None]))
+        residual = float(fit.slack.max())
+        if residual <= POLISHED:
+            break
+        settle(fit, 0.1 * POLISHED)
+    return precision, Certificate(residual, factor.smallest_eigenvalue)
 
 
-def _positions(nodes: Integers, p: int) -> Integers:
-    position = np.full(p, -1)
-    position[nodes] = np.arange(nodes.size)
-    return position
+def _link(fit: FittedGraph, i: int, j: int, s: float, w: float) -> int:
+    number = fit.graph.link(i, j)
+    if number == fit.theta.size:
+        fit.theta, fit.sample, fit.missing = map(doubled, (fit.theta, fit.sample, fit.missing))
+    fit.theta[number], fit.sample[number], fit.missing[number] = 0.0, s, s - w
+    fit.slack[i] = max(fit.slack[i], abs(s - w))
+    fit.slack[j] = max(fit.slack[j], abs(s - w))
+    return number
 
 
-def _precision_arrays(graph: FittedGraph) -> PrecisionArrays:
-    return (
-        graph.neighbors.copy(),
-        graph.degree.copy(),
-        graph.theta.copy(),
-        graph.theta_diagonal.copy(),
+def _join(fit: FittedGraph, i: int, j: int, s: float, w: float, change: Change) -> None:
+    """Link two nodes with no covariance: the window of the two has its estimate in closed form."""
+    window = np.array([i, j])
+    boundary = np.flatnonzero(fit.graph.degree[window])
+    number = _link(fit, i, j, s, w)
+    fit._place[window] = 0, 1
+    before, outside, between = _gather(fit, window, boundary)
+    sample = np.array([[1.0, s], [s, 1.0]])
+    (a, b), (_, c) = before.tolist()
+    old, new = a * c - b * b, 1.0 - s * s
+    steps = 1.0 / new - c / old, 1.0 / new - a / old, b / old - s / new
+    fit.theta_diagonal[i] += steps[0]
+    fit.theta_diagonal[j] += steps[1]
+    fit.theta[number] = steps[2]
+    fit.loss += steps[0] + steps[1] + 2 * s * steps[2] + math.log(new / old)
+    change.edges.append(np.array([number]))
+    _carry(fit, window, boundary, before, sample, outside, between, change)
+
+
+def _refit(fit: FittedGraph, starts: Integers, removal: float, change: Change) -> None:
+    """Solve windows until no residual is above the tolerance; the first begins at ``starts``.
+
+    ``removal`` is the value of an edge between two starts that has just been taken out.
+    """
+    loose = starts
+    windows = 0
+    while loose.size:
+        limit = _window_limit(fit, int(loose[0]))
+        begin = loose if loose.size <= limit else loose[:1]
+        touched = _solve_window(fit, begin, limit, removal, change)
+        windows += 1
+        if touched is None or windows > MOST_WINDOWS + 4 * fit.p:
+            _solve_components(fit, np.union1d(loose, starts), change)
+            return
+        removal = 0.0
+        loose = loose[fit.slack[loose] > fit.tolerance]
+        fresh = touched[fit.slack[touched] > fit.tolerance]
+        if fresh.size:
+            loose = np.union1d(loose, fresh)
+
+
+def _window_limit(fit: FittedGraph, node: int) -> int:
+    _, values = fit.rows.row(node)
+    return max(LEAST_WINDOW, int(WINDOW_SHARE * np.count_nonzero(np.abs(values) > NOTABLE)))
+
+
+def _solve_window(
+    fit: FittedGraph, starts: Integers, limit: int, removal: float, change: Change
+) -> Integers | None:
+    """Refit around some nodes: the nodes that this has reached, or None where it cannot be done."""
+    graph = fit.graph
+    window, (i, j, edges), boundary = kernels.choose_window(
+        graph.first,
+        graph.degree,
+        graph.neighbor,
+        graph.edge,
+        fit.theta,
+        fit.theta_diagonal,
+        fit.slack,
+        fit._place,
+        starts,
+        limit,
+        fit.tolerance,
+    )
+    before, outside, between = _gather(fit, window, boundary)
+    V, u = before.copy(), window.size
+    target = before[i, j]
+    target[:u] += fit.missing_diagonal[window]
+    target[u:] += fit.missing[edges[u:]]
+    accuracy = CLOSED if boundary.size == 0 else 0.01 * fit.tolerance
+    step, gained = kernels.solve_window(V, i, j, target, removal, accuracy)
+    diagonal = fit.theta_diagonal[window] + step[:u]
+    if gained == kernels.UNKNOWN or diagonal.max() * LEAST_VARIANCE > 1.0:
+        fit._place[window] = -1
+        fit._place[outside] = -1
+        return None
+    fit.loss += gained
+    fit.theta_diagonal[window] = diagonal
+    fit.theta[edges[u:]] += step[u:]
+    change.edges.append(edges[u:])
+    return _carry(fit, window, boundary, before, V, outside, between, change)
+
+
+def _gather(
+    fit: FittedGraph, window: Integers, boundary: Integers
+) -> tuple[Array, Integers, Array]:
+    """W on the window, the nodes outside that its boundary reaches, and W between the two."""
+    rows = fit.rows
+    return kernels.window_rows(  # type: ignore[no-any-return]
+        rows.matrix,
+        rows.first,
+        rows.size,
+        rows.column,
+        rows.w,
+        fit._place,
+        window,
+        boundary,
+        fit.drop,
     )
 
 
-def _precision_block(arrays: PrecisionArrays, nodes: Integers, position: Integers) -> Array:
-    block = np.zeros((nodes.size, nodes.size))
-    kernels.precision_block(*arrays, nodes, position, block)
-    return block
+def _carry(
+    fit: FittedGraph,
+    window: Integers,
+    boundary: Integers,
+    before: Array,
+    V: Array,
+    outside: Integers,
+    between: Array,
+    change: Change,
+) -> Integers:
+    """Carry a change of W on the window, from ``before`` to V, to the rest: the nodes reached."""
+    rows, graph = fit.rows, fit.graph
+    if not (rows.is_dense or fit.frozen):
+        most = window.size + outside.size
+        sizes = rows.size[window].sum() + rows.size[outside].sum()
+        rows.reserve(2 * int(sizes) + (2 * most + 8) * most)
+    D = V - before
+    P, R, norm, count, least = kernels.spread(
+        rows.matrix,
+        rows.first,
+        rows.size,
+        rows.room,
+        rows.column,
+        rows.w,
+        rows.s,
+        rows.used,
+        fit._where,
+        fit._place,
+        window,
+        boundary,
+        outside,
+        between,
+        D,
+        V,
+        fit.drop,
+        not fit.frozen,
+    )
+    kernels.update_residuals(
+        graph.first,
+        graph.degree,
+        graph.neighbor,
+        graph.edge,
+        fit.missing,
+        fit.missing_diagonal,
+        fit.slack,
+        fit._place,
+        window,
+        boundary,
+        outside,
+        D,
+        P,
+        R,
+        norm,
+        count,
+        least,
+    )
+    fit._place[window] = -1
+    fit._place[outside] = -1
+    reached = np.concatenate([window, outside[:count]])
+    amounts = np.ones(reached.size)
+    amounts[window.size :] = norm[:count]
+    change.rows.append((reached, fit.drop / least * amounts))
+    return reached
 
 
-def _link(graph: FittedGraph, i: int, j: int, value: float) -> None:
-    slot = graph.degree[i]
-    if slot == graph.neighbors.shape[1]:
-        graph.neighbors = np.pad(graph.neighbors, ((0, 0), (0, slot)))
-        graph.theta = np.pad(graph.theta, ((0, 0), (0, slot)))
-    graph.neighbors[i, slot] = j
-    graph.theta[i, slot] = value
-    graph.degree[i] += 1
+def _solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
+    """Solve the components of some nodes by Newton's method on all of their free entries."""
+    graph = fit.graph
+    nodes = np.unique(np.concatenate([graph.component(k) for k in members.tolist()]))
+    determined = nodes[np.argmax(fit.theta_diagonal[nodes])]
+    edges = np.unique(np.concatenate([graph.edge[graph.slots(k)] for k in nodes.tolist()]))
+    if nodes.size + edges.size > MOST_ENTRIES:
+        raise _no_estimate(fit, int(determined))
+    fit._place[nodes] = np.arange(nodes.size)
+    i, j = np.sort(fit._place[graph.ends[edges]], axis=1).T
+    before, outside, between = _gather(fit, nodes, nodes[:0])
+    S, start = np.eye(nodes.size), np.diag(fit.theta_diagonal[nodes])
+    S[i, j] = S[j, i] = fit.sample[edges]
+    start[i, j] = start[j, i] = fit.theta[edges]
+    precision, mismatch = newton(S, i, j, start)
+    variance = 1.0 / np.diag(precision).max()
+    # Where there is no estimate, the smallest variance and the mismatch vanish together.
+    if variance < LEAST_VARIANCE or mismatch > min(MISMATCH, variance / 100):
+        fit._place[nodes] = -1
+        raise _no_estimate(fit, int(nodes[np.diag(precision).argmax()]))
+    V = invert(precision)
+    fit.theta_diagonal[nodes] = np.diag(precision)
+    fit.theta[edges] = precision[i, j]
+    change.edges.append(edges)
+    _carry(fit, nodes, nodes[:0], before, V, outside, between, change)
+    fit.missing_diagonal[nodes] = 1.0 - np.diag(V)
+    fit.missing[edges] = fit.sample[edges] - V[i, j]
+    fit.slack[nodes] = mismatch
+    fit.loss = _loss(fit)
 
 
-def _unlink(graph: FittedGraph, i: int, j: int) -> None:
-    last = graph.degree[i] - 1
-    slot = kernels.slot_of(graph.neighbors, graph.degree, i, j)
-    for array in (graph.neighbors, graph.theta):
-        array[i, slot] = array[i, last]
-    graph.degree[i] = last
+def _loss(fit: FittedGraph) -> float:
+    m = fit.graph.n_edges
+    trace = float(fit.theta_diagonal.sum() + 2 * fit.theta[:m] @ fit.sample[:m])
+    return trace - factorise(precision_matrix(fit)).log_determinant
 
 
-def _reachable(graph: FittedGraph, start: int) -> NDArray[np.bool_]:
-    seen = np.zeros(graph.degree.size, np.bool_)
-    seen[start] = True
-    stack = [start]
-    while stack:
-        j = stack.pop()
-        for m in graph.neighbors[j, : graph.degree[j]]:
-            if not seen[m]:
-                seen[m] = True
-                stack.append(m)
-    return seen
-
-
-def _no_estimate(graph: FittedGraph, node: int) -> NoEstimateError:
-    return NoEstimateError(node, sorted(graph.neighbors[node, : graph.degree[node]].tolist()))
+def _no_estimate(fit: FittedGraph, node: int) -> NoEstimateError:
+    return NoEstimateError(node, sorted(fit.graph.neighbors(node).tolist()))

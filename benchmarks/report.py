@@ -1,0 +1,182 @@
+"""From the measured rows to tables: ``python -m benchmarks.report``.
+
+Writes ``results/table.md``, the table between two marks in ``README.md``, and ``docs/speed.png``.
+"""
+
+import re
+from pathlib import Path
+
+from benchmarks.growth import growth_lines
+from benchmarks.plot import draw
+from benchmarks.solvers import FLOORS, RIVALS
+from benchmarks.table import Row, Table
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+CAPTION = """\
+Seconds from a data matrix to a graph with one thread, and F1 of the edges in brackets. Rivals are
+given the penalty that looks best in hindsight, ours their defaults. X'X is the matrix product that
+every method needs. More problems, sizes and rivals: [table.md](benchmarks/results/table.md).
+"""
+PICTURE = "![Time against the number of variables](docs/speed.png)"
+START, END = "<!-- speed: written by make bench-report -->", "<!-- end of speed -->"
+ONE_THREAD_ONLY = {solver.name for solver in RIVALS if not solver.threaded}
+FLOOR_NAMES = [FLOORS[0].name, FLOORS[-1].name]
+README_PROBLEMS = ("chain", "grid")
+README_SIZES = ("100", "1024", "10000")
+README_SOLVERS = (
+    "GlobalGreedy",
+    "NeighborhoodGreedy",
+    "huge mb",
+    "glasso",
+    "scikit-learn graphical_lasso",
+    "GGLasso by blocks",
+)
+HEADER = (
+    "problem",
+    "p",
+    "n",
+    "solver",
+    "best s",
+    "median s",
+    "max s",
+    "repeats",
+    "× product",
+    "F1",
+    "exact",
+    "edges",
+    "true",
+    "certificate",
+    "MB",
+    "c",
+    "remarks",
+)
+
+
+def floor_of(row: Row, rows: list[Row]) -> float | None:
+    """Seconds of X'X on the same data with the same threads: in float64, or in tiles."""
+    for name in FLOOR_NAMES:
+        for other in rows:
+            same = all(other[key] == row[key] for key in ("problem", "p", "threads"))
+            if same and other["solver"] == name and other["seconds_best"]:
+                return float(other["seconds_best"])
+    return None
+
+
+def short(number: str, digits: int = 3) -> str:
+    """A number with a few digits, or nothing."""
+    if not number:
+        return ""
+    return f"{float(number):.{digits}g}" if float(number) < 100 else f"{float(number):,.0f}"
+
+
+def cells(row: Row, rows: list[Row]) -> list[str]:
+    """One line of a table."""
+    floor = floor_of(row, rows)
+    ratio = short(str(float(row["seconds_best"]) / floor)) if floor and row["seconds_best"] else ""
+    remark = "" if row["status"] == "ok" else row["status"]
+    if row["c"] and row["c_found_at_p"] != row["p"]:
+        remark = f"{remark}; c found at p = {row['c_found_at_p']}".removeprefix("; ")
+    return [
+        row["problem"],
+        row["p"],
+        row["n"],
+        row["solver"],
+        short(row["seconds_best"]),
+        short(row["seconds_median"]),
+        short(row["seconds_max"]),
+        row["repeats"],
+        ratio,
+        f"{float(row['f1']):.4f}" if row["f1"] else "",
+        {"True": "yes", "False": "no"}.get(row["exact"], ""),
+        row["edges"],
+        row["true_edges"],
+        row["certificate"],
+        row["peak_memory_mb"],
+        row["c"],
+        remark,
+    ]
+
+
+def markdown(rows: list[Row], header: tuple[str, ...] = HEADER) -> str:
+    """A table of rows that share their number of threads, in the order measured."""
+    lines = [header, ["---"] * len(header), *(cells(row, rows) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def with_threads(rows: list[Row], threads: str) -> list[Row]:
+    """The rows of a table; who only ever uses one thread is in all of them."""
+    return [row for row in rows if row["threads"] == threads or row["solver"] in ONE_THREAD_ONLY]
+
+
+def full_report(full: list[Row], large: list[Row], growth: list[Row]) -> str:
+    """All of ``table.md``."""
+    parts = [
+        "# Times\n",
+        "Seconds from the data matrix in memory to the edges. A rival's λ = c √(log p / n) has "
+        "the best F1 in hindsight, or without a true graph about as many edges as GlobalGreedy; "
+        "finding it is not timed. *× product* is the best time in units of X'X on the same data: "
+        "in float64, or in float32 by tiles where p × p is too much. MB is the peak memory of the "
+        "process, data and interpreter included.\n",
+    ]
+    for threads in sorted({row["threads"] for row in full}, key=int):
+        kind = "One thread" if threads == "1" else f"{threads} threads"
+        note = "" if threads == "1" else "Solvers that only ever use one thread keep their times.\n"
+        parts += [f"## {kind}\n", note, markdown(with_threads(full, threads))]
+    if large:
+        parts += [f"## Large ({large[0]['threads']} threads)\n", markdown(large)]
+    if growth:
+        parts += ["## Growth of the search with the graph\n", growth_lines(growth)]
+    return "\n".join(part for part in parts if part)
+
+
+def readme_cell(rows: list[Row], problem: str, p: str, solver: str) -> str:
+    """Seconds with F1, or why there are none."""
+    wanted = {"problem": problem, "p": p, "solver": solver, "threads": "1"}
+    row = next((row for row in rows if wanted.items() <= row.items()), None)
+    if row is None:
+        return ""
+    if row["status"] != "ok":
+        return row["status"].removeprefix("not run: ").split(" at ")[0]
+    f1 = f" ({float(row['f1']):.3f})" if row["f1"] else ""
+    return f"{short(row['seconds_best'], 2)}{f1}"
+
+
+def readme_table(rows: list[Row]) -> str:
+    """Seconds, with F1 in brackets, of a few solvers on a few problems."""
+    solvers = ("X'X, float64", *README_SOLVERS)
+    lines = [["graph", "p", *solvers], ["---"] * (2 + len(solvers))]
+    for problem in README_PROBLEMS:
+        for p in README_SIZES:
+            measured = [readme_cell(rows, problem, p, solver) for solver in solvers]
+            if any(measured):
+                lines.append([problem, f"{int(p):,}", *measured])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def between_marks(text: str, section: str) -> str:
+    """The text with what stands between the marks replaced."""
+    pattern = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"expected the lines {START!r} and {END!r}, but they are not there")
+    return pattern.sub(lambda _: f"{START}\n\n{section}\n{END}", text)
+
+
+def main() -> None:
+    """Write everything that has rows."""
+    full, large, growth = (
+        Table(RESULTS / f"{name}.csv").rows for name in ("full", "large", "growth")
+    )
+    if not full:
+        raise SystemExit(f"no rows in {RESULTS / 'full.csv'}; measure them with: make bench-full")
+    (RESULTS / "table.md").write_text(full_report(full, large, growth), encoding="utf-8")
+    readme = ROOT / "README.md"
+    text = between_marks(
+        readme.read_text(encoding="utf-8"), f"{CAPTION}\n{readme_table(full)}\n{PICTURE}\n"
+    )
+    readme.write_text(text, encoding="utf-8")
+    draw(full, ROOT / "docs" / "speed.png")
+
+
+if __name__ == "__main__":
+    main()

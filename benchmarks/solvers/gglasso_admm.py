@@ -1,0 +1,25 @@
+"""GGLasso's graphical lasso, by alternating directions."""
+
+from collections.abc import Callable
+from importlib.metadata import version as installed
+
+import numpy as np
+from gglasso.solver.single_admm_solver import ADMM_SGL
+
+from benchmarks.found import Found, Job, correlation, from_matrix
+
+
+def version() -> str:
+    """Of GGLasso."""
+    return f"gglasso {installed('gglasso')}"
+
+
+def setup(X: np.ndarray, penalty: float, job: Job) -> Callable[[], Found]:
+    """From the identity, as its documentation advises."""
+
+    def fit() -> Found:
+        S = correlation(X)
+        solution, _ = ADMM_SGL(S, penalty, np.eye(len(S)))
+        return from_matrix(solution["Theta"])
+
+    return fit

@@ -1,0 +1,6 @@
+# huge's graphical lasso.
+source(file.path(Sys.getenv("BENCHMARK_SOLVERS"), "harness.R"))
+
+measure("huge", function(x, penalty, threads) {
+  edges_of(huge.glasso(correlation(x), lambda = penalty, verbose = FALSE)$path[[1]])
+})

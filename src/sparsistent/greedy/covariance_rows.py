@@ -1,0 +1,154 @@
+"""The covariance W of an estimate: a dense matrix, or sparse rows where most of it is nothing.
+
+A sparse row is a list in no order: the node itself, the nodes whose correlation with it alone could
+make them its neighbours, and those with which its covariance has risen above what is dropped. The
+rows share three long arrays; one that needs more room moves to their end.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.core import edges as kernels
+from sparsistent.core.moments import Array, Moments
+from sparsistent.core.screening import StrongPairs, strong_pairs
+from sparsistent.greedy.graph import Integers, doubled
+
+# Up to this many variables a matrix is faster than sparse rows, whatever is in it.
+MOST_DENSE = 600
+# Where more than this share of all pairs are candidates, a matrix is better at any size.
+MOST_CANDIDATES = 0.05
+
+
+@dataclass
+class CovarianceRows:
+    """W, dense (``matrix`` has rows) or sparse, and where the correlations come from.
+
+    ``source`` has the standardised columns as its rows if ``is_table``, else the correlations.
+    """
+
+    source: Array
+    is_table: bool
+    matrix: Array
+    first: Integers
+    size: Integers
+    room: Integers
+    used: Integers
+    column: NDArray[np.int32]
+    w: Array
+    s: Array
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether W is one matrix."""
+        return len(self.matrix) > 0
+
+    def correlation(self, i: int, j: int) -> float:
+        """S_ij."""
+        return float(kernels.correlation(self.is_table, self.source, i, j))
+
+    def row(self, node: int) -> tuple[Integers | None, Array]:
+        """The nodes of a row, None for all of them, and W there."""
+        if self.is_dense:
+            return None, self.matrix[node]
+        slots = slice(self.first[node], self.first[node] + self.size[node])
+        return self.column[slots], self.w[slots]
+
+    def entry(self, i: int, j: int) -> float:
+        """W_ij."""
+        if self.is_dense:
+            return float(self.matrix[i, j])
+        columns, values = self.row(i)
+        return float(values[columns == j].sum())
+
+    def reserve(self, entries: int) -> None:
+        """Have room for so many more entries of sparse rows."""
+        while not self.is_dense and self.used[0] + entries > self.column.size:
+            self.column, self.w, self.s = map(doubled, (self.column, self.w, self.s))
+
+
+def rows_for_search(
+    moments: Moments, cutoff: float, progress: Callable[[int, int], object] | None = None
+) -> CovarianceRows:
+    """The covariance of the empty graph, for a search in which only pairs with |s| > cutoff count.
+
+    Where p is large and such pairs are few, they are all that is taken from the correlations.
+    """
+    p = moments.scale.size
+    if p <= MOST_DENSE:
+        return dense_rows(moments.correlation)
+    if moments.unit is None:
+        pairs = _strong_entries(moments.correlation, cutoff)
+    else:
+        pairs = strong_pairs(moments.unit, cutoff, most=MOST_CANDIDATES, progress=progress)
+    if pairs is None:
+        return dense_rows(moments.correlation)
+    return sparse_rows(moments, pairs)
+
+
+def rows_for_graph(moments: Moments) -> CovarianceRows:
+    """The covariance of the empty graph, for the estimate on a graph that is known."""
+    if moments.scale.size <= MOST_DENSE:
+        return dense_rows(moments.correlation)
+    none = np.zeros(0, np.int64)
+    return sparse_rows(moments, StrongPairs(none, none, np.zeros(0)))
+
+
+def _strong_entries(S: Array, cutoff: float) -> StrongPairs | None:
+    i, j = np.nonzero(np.triu(np.abs(S) > cutoff, k=1))
+    if i.size > MOST_CANDIDATES * len(S) * (len(S) - 1) / 2:
+        return None
+    return StrongPairs(i, j, S[i, j])
+
+
+def dense_rows(S: Array) -> CovarianceRows:
+    """The covariance of the empty graph as a matrix, for a matrix of correlations."""
+    none = np.zeros(0, np.int64)
+    return CovarianceRows(
+        source=S,
+        is_table=False,
+        matrix=np.eye(len(S)),
+        first=none,
+        size=none,
+        room=none,
+        used=np.zeros(1, np.int64),
+        column=np.zeros(0, np.int32),
+        w=np.zeros(0),
+        s=np.zeros(0),
+    )
+
+
+def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
+    """The covariance of the empty graph as sparse rows, with the correlations of candidates."""
+    i, j, s = candidates
+    p = moments.scale.size
+    node = np.concatenate([np.arange(p), i, j])
+    other = np.concatenate([np.arange(p), j, i])
+    sample = np.concatenate([np.ones(p), s, s])
+    order = np.argsort(node, kind="stable")
+    node, other, sample = node[order], other[order], sample[order]
+    size = np.bincount(node, minlength=p)
+    room = size + 24
+    first = np.concatenate([[0], np.cumsum(room)[:-1]])
+    slots = np.arange(node.size) + (first - np.concatenate([[0], np.cumsum(size)[:-1]]))[node]
+    used = int(room.sum())
+    capacity = math.ceil(1.2 * used) + 10_000
+    rows = CovarianceRows(
+        source=moments.correlation if moments.unit is None else moments.unit,
+        is_table=moments.unit is not None,
+        matrix=np.zeros((0, 0)),
+        first=first,
+        size=size,
+        room=room,
+        used=np.array([used]),
+        column=np.zeros(capacity, np.int32),
+        w=np.zeros(capacity),
+        s=np.zeros(capacity),
+    )
+    rows.column[slots] = other
+    rows.w[slots] = node == other
+    rows.s[slots] = sample
+    return rows

@@ -1,0 +1,134 @@
+"""The benchmarks go on where they stopped, stop at the limit, and report what they measured."""
+
+import math
+
+import pytest
+from benchmarks import runner
+from benchmarks.growth import exponent, growth_lines
+from benchmarks.objective import f1, read_result
+from benchmarks.report import END, START, between_marks, full_report, readme_table
+from benchmarks.runner import Task, measure_missing
+from benchmarks.solvers import FLOORS, FOLDER, OURS, RIVALS, SEARCHES
+from benchmarks.table import COLUMNS, Table
+
+GLASSO = next(solver for solver in RIVALS if solver.file == "graphical_lasso.py")
+
+
+def tasks(*solvers):
+    return [Task("chain", 20, solver, 1) for solver in solvers]
+
+
+def row(**values):
+    return {**dict.fromkeys(COLUMNS, ""), "threads": "1", "status": "ok", **values}
+
+
+def test_a_row_says_how_long_and_how_well_and_is_not_measured_twice(tmp_path, monkeypatch):
+    table = Table(tmp_path / "rows.csv")
+    measure_missing(tasks(FLOORS[0], GLASSO), table, limit=60.0)
+    floor, rival = Table(table.path).rows
+    assert [floor["status"], rival["status"]] == ["ok", "ok"]
+    assert 0 < float(floor["seconds_best"]) <= float(floor["seconds_median"])
+    assert (floor["f1"], floor["edges"], rival["true_edges"]) == ("", "", "19")
+    assert float(rival["f1"]) > 0.9
+    assert rival["c_found_at_p"] == "20"
+    assert float(rival["peak_memory_mb"]) > 10
+    monkeypatch.setattr(runner, "run", lambda *arguments: pytest.fail("nothing is missing"))
+    measure_missing(tasks(FLOORS[0], GLASSO), Table(table.path), limit=60.0)
+
+
+def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
+    table = Table(tmp_path / "rows.csv")
+    measured = []
+
+    def interrupted(task, data, table, limit):
+        if len(measured) == 1:
+            raise KeyboardInterrupt
+        measured.append(task.solver.name)
+        return {"status": "ok"}
+
+    monkeypatch.setattr(runner, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure_missing(tasks(*FLOORS), table, limit=60.0)
+    table.path.with_suffix(".part").write_text("half a ro", encoding="utf-8")
+    monkeypatch.setattr(
+        runner, "measure", lambda task, *rest: measured.append(task.solver.name) or {"status": "ok"}
+    )
+    measure_missing(tasks(*FLOORS), Table(table.path), limit=60.0)
+    assert measured == [solver.name for solver in FLOORS]
+    assert [row["solver"] for row in Table(table.path).rows] == measured
+
+
+def test_a_run_over_its_limit_says_so_and_larger_ones_are_not_tried(tmp_path):
+    table = Table(tmp_path / "rows.csv")
+    larger = Task("chain", 25, FLOORS[0], 1)
+    measure_missing([*tasks(FLOORS[0]), larger], table, limit=0.01)
+    assert [row["status"] for row in table.rows] == [
+        "over 0.01 s",
+        "not run: over 0.01 s at p = 20",
+    ]
+
+
+def test_a_penalty_found_at_a_smaller_size_is_used_and_said(tmp_path):
+    table = Table(tmp_path / "rows.csv")
+    table.add(row(problem="chain", p="10", solver=GLASSO.name, c="3", c_found_at_p="5"))
+    columns = runner.penalty_columns(tasks(GLASSO)[0], None, table, 60.0)
+    assert columns == {"c": "3", "c_found_at_p": "5"}
+
+
+def test_f1():
+    truth = {(0, 1), (1, 2)}
+    assert f1(truth, truth) == 1.0
+    assert f1({(0, 1), (0, 2)}, truth) == 0.5
+    assert f1(set(), truth) == 0.0
+
+
+def test_a_result_is_read_as_written(tmp_path):
+    path = tmp_path / "0.txt"
+    path.write_text("version a 1\nseconds 0.5 0.25\ncertificate \nedges\n0 1\n", encoding="utf-8")
+    result = read_result(path)
+    assert (result.version, result.seconds, result.certificate) == ("a 1", [0.5, 0.25], "")
+    assert result.edges == {(0, 1)}
+
+
+def test_every_solver_has_its_file():
+    solvers = (*OURS, *FLOORS, *RIVALS, *SEARCHES)
+    assert all((FOLDER / solver.file).exists() for solver in solvers)
+    assert len({solver.name for solver in solvers}) == len(solvers)
+
+
+def test_report():
+    rows = [
+        row(problem="chain", p="100", solver=FLOORS[0].name, seconds_best="0.1"),
+        row(
+            problem="chain",
+            p="100",
+            solver="GlobalGreedy",
+            seconds_best="0.2",
+            f1="1",
+            exact="True",
+        ),
+        row(
+            problem="chain", p="100", solver="glasso", status="over 300 s", c="2", c_found_at_p="9"
+        ),
+    ]
+    text = full_report(rows, [], [])
+    lines = {line.split(" | ")[3]: line.split(" | ") for line in text.splitlines() if "|" in line}
+    assert lines["GlobalGreedy"][8:11] == ["2", "1.0000", "yes"]
+    assert "over 300 s; c found at p = 9" in " ".join(lines["glasso"])
+    table = readme_table(rows)
+    assert "| chain | 100 | 0.1 | 0.2 (1.000) |" in table
+    assert "over 300 s" in table
+    text = between_marks(f"before\n{START}\nold\n{END}\nafter", table)
+    assert "old" not in text
+    assert text.startswith("before")
+    assert table in text
+    with pytest.raises(ValueError, match="they are not there"):
+        between_marks("no marks", table)
+
+
+def test_growth_is_a_slope_in_logarithms():
+    edges = [10, 100, 1000]
+    assert exponent(edges, [5e-3 * m**1.5 for m in edges]) == pytest.approx(1.5)
+    rows = [row(solver="s", p=str(m), edges=str(m), seconds_best=repr(math.sqrt(m))) for m in edges]
+    assert "exponent 0.50" in growth_lines(rows)
+    assert "failed: no" in growth_lines([row(solver="s", p="1", status="failed: no")])
