@@ -50,7 +50,7 @@ POOL_STEP = 16
 PASS_BYTES = 1 << 29
 # Single precision will do where its error is at most this share of what is looked for.
 COARSE = 0.25
-# Candidates that differ by less count as equal, see ``core.nodes.TIE``.
+# Candidates that differ by a smaller share may count as equal, see ``core.nodes.TIE``.
 SLACK = 1e-12
 
 

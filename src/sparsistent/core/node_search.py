@@ -18,7 +18,7 @@ from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000

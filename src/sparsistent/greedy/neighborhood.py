@@ -16,7 +16,7 @@ compared with the fall of log RSS instead, which is the same for all units of me
 are the same on both: only where they end differs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, overload
 
@@ -26,7 +26,7 @@ from scipy import sparse
 
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments
-from sparsistent.core.node_search import NodeSteps, Rule, search_correlations
+from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
 from sparsistent.greedy.path import Path, Step
 
 Combine = Literal["and", "or"]
@@ -161,7 +161,7 @@ def neighborhood_greedy(
     nu: float,
     combine: Combine,
     relative: bool,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NeighborhoodPath:
     """Run Algorithm 2; ``progress`` is told now and then how many of how many nodes are done."""
     variance = moments.scale**2
