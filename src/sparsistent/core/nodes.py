@@ -61,67 +61,18 @@ def strongest(S, r, active, k, gamma, rejected, n_rejected, c, bits):
 
 
 @kernel
-def add(S, r, t, active, k, factor, y):
-    """Append t to the active set: its variance given the others."""
-    row = factor[k]
-    variance, x = S[t, t], S[t, r]
-    for a in range(k):
-        z = S[t, active[a]]
-        for b in range(a):
-            z -= factor[a, b] * row[b]
-        row[a] = z / factor[a, a]
-        variance -= row[a] * row[a]
-        x -= row[a] * y[a]
-    row[k] = math.sqrt(max(variance, 1e-300))
-    y[k] = x / row[k]
-    active[k] = t
-    return variance
-
-
-@kernel
-def remove(w, active, k, factor, y, cosines, sines):
-    """Take the w-th variable out of the active set: rotations close the gap its row leaves."""
-    for a in range(w, k - 1):
-        active[a] = active[a + 1]
-        row, lower = factor[a], factor[a + 1]
-        for b in range(a + 2):
-            row[b] = lower[b]
-        for b in range(w, a):
-            u, v = row[b], row[b + 1]
-            row[b], row[b + 1] = cosines[b] * u + sines[b] * v, cosines[b] * v - sines[b] * u
-        radius = math.sqrt(row[a] * row[a] + row[a + 1] * row[a + 1])
-        cosine, sine = row[a] / radius, row[a + 1] / radius
-        cosines[a], sines[a], row[a] = cosine, sine, radius
-        y[a], y[a + 1] = cosine * y[a] + sine * y[a + 1], cosine * y[a + 1] - sine * y[a]
-
-
-@kernel
-def refit(k, factor, y, gamma):
-    """Γ = L⁻ᵀy; returns the residual variance."""
-    rss = 1.0
-    for a in range(k):
-        gamma[a] = y[a]
-        rss -= y[a] * y[a]
-    for a in range(k - 1, -1, -1):
-        gamma[a] /= factor[a, a]
-        for b in range(a):
-            gamma[b] -= factor[a, b] * gamma[a]
-    return max(rss, 0.0)
-
-
-@kernel
 def regress(
     S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, output, starts, trace
 ):
     """Forward-backward regressions, one after the other, from where ``state`` says.
 
     True when all have ended; False when the work is used up, or when the arrays may need more room.
-    Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at
-    ``starts[i]``. ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain
-    or cost, ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit.
-    The trace, unless empty, gets the sets from which a candidate was looked for. A forward step
-    needs a gain above ``thresholds[i]`` and a fall above ``drop``; a regression also
-    ends when its node is determined to within ``least``.
+    Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at ``starts[i]``. ``others``
+    holds t for an addition and -1 - t for a removal, ``values`` the gain or cost, ``drops`` the
+    fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit. The trace, unless empty,
+    gets the sets from which a candidate was looked for. A forward step needs a gain above
+    ``thresholds[i]`` and a fall above ``drop``; a regression also ends when its node is determined
+    to within ``least``. It is one long loop because a call would be compiled twice.
     """
     active, rejected, factor, y, gamma, delta = fit
     others, values, drops, losses = output
@@ -131,9 +82,21 @@ def regress(
     for node in range(state[NODE], rows.size):
         block, r = S[blocks[node]], rows[node]
         while True:
-            rss = refit(k, factor, y, gamma)
+            # Refit: Γ = L⁻ᵀy.
+            rss = 1.0
+            for a in range(k):
+                gamma[a] = y[a]
+                rss -= y[a] * y[a]
+            rss = max(rss, 0.0)
+            for a in range(k - 1, -1, -1):
+                gamma[a] /= factor[a, a]
+                for b in range(a):
+                    gamma[b] -= factor[a, b] * gamma[a]
             if steps > starts[node]:
                 losses[steps - 1] = 0.5 * rss
+
+            # Backward: the weakest variable goes, and rotations close the gap that its row leaves
+            # in the factor. Until the next refit Γ and c are free to hold their cosines and sines.
             w = 0
             for a in range(1, k):
                 if abs(gamma[a]) < abs(gamma[w]):
@@ -141,12 +104,26 @@ def regress(
             cost = 0.5 * gamma[w] * gamma[w]
             if k > 0 and cost <= nu * delta[k]:
                 others[steps], values[steps], drops[steps] = -1 - active[w], cost, 0.0
-                remove(w, active, k, factor, y, gamma, c)  # Γ and c are out of date anyway
                 k -= 1
                 steps += 1
+                for a in range(w, k):
+                    active[a] = active[a + 1]
+                    row, lower = factor[a], factor[a + 1]
+                    for b in range(a + 2):
+                        row[b] = lower[b]
+                    for b in range(w, a):
+                        u, v = row[b], row[b + 1]
+                        row[b], row[b + 1] = gamma[b] * u + c[b] * v, gamma[b] * v - c[b] * u
+                    u, v = row[a], row[a + 1]
+                    row[a] = math.sqrt(u * u + v * v)
+                    gamma[a], c[a] = u / row[a], v / row[a]
+                    u, v = y[a], y[a + 1]
+                    y[a], y[a + 1] = gamma[a] * u + c[a] * v, gamma[a] * v - c[a] * u
                 # Without it, what was a combination of the active variables need not be one.
                 state[REJECTED] = 0
                 continue
+
+            # Forward, unless r is determined: the strongest candidate comes.
             if rss <= least:
                 break
             # Up to k + 1 removals can follow an addition before there is another look at the room.
@@ -167,13 +144,24 @@ def regress(
             fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
             if gain <= thresholds[node] or fall <= drop:
                 break
-            if add(block, r, t, active, k, factor, y) < least:
+            row, s = factor[k], block[t]
+            variance, x = 1.0, s[r]
+            for a in range(k):
+                z, upper = s[active[a]], factor[a]
+                for b in range(a):
+                    z -= upper[b] * row[b]
+                row[a] = z / upper[a]
+                variance -= row[a] * row[a]
+                x -= row[a] * y[a]
+            if variance < least:
                 # t is a combination of the active variables: its gain is rounding.
                 rejected[state[REJECTED]] = t
                 state[REJECTED] += 1
                 state[SETS] -= traced
                 state[MEMBERS] -= traced * k
                 continue
+            row[k] = math.sqrt(variance)
+            y[k], active[k] = x / row[k], t
             k += 1
             delta[k] = gain
             others[steps], values[steps], drops[steps] = t, gain, fall
