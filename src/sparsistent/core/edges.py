@@ -307,6 +307,31 @@ def solve_window(V, i, j, target, removal, tolerance):
 
 
 @kernel
+def best_of_all(S, W, threshold):
+    """The pair with the largest gain above ``threshold``: (i, j, gain), or (-1, -1, threshold).
+
+    Looks at all pairs of a dense W. Edges need no exception: there s = w.
+    """
+    best_i, best_j, best = -1, -1, threshold
+    p = S.shape[0]
+    for i in range(p):
+        need = LEAST_RATIO * math.sqrt(min(best, TAME_GAIN))
+        row, sample = W[i], S[i]
+        largest = 0.0
+        for j in range(i + 1, p):
+            largest = max(largest, abs(sample[j] - row[j]))
+        if largest <= need:
+            continue
+        for j in range(i + 1, p):
+            if abs(sample[j] - row[j]) > need:
+                gain = coordinate_gain(sample[j], row[j])
+                if gain > best:
+                    best_i, best_j, best = i, j, gain
+                    need = LEAST_RATIO * math.sqrt(min(best, TAME_GAIN))
+    return best_i, best_j, best
+
+
+@kernel
 def cheapest_edge(theta, sample, missing, count, cost, tops):
     """The number of the edge, below ``count``, whose plain removal costs least.
 
@@ -470,7 +495,24 @@ def add_to_row(W, first, size, room, column, w, s, used, where, k, nodes, values
 
 @kernel
 def spread(
-    W, first, size, room, column, w, s, used, where, place, window, boundary, outside, C, D, V, drop, write
+    W,
+    first,
+    size,
+    room,
+    column,
+    w,
+    s,
+    used,
+    where,
+    place,
+    window,
+    boundary,
+    outside,
+    C,
+    D,
+    V,
+    drop,
+    write,
 ):
     """Carry the change D of W on the window, where it now is V, to the rest of W.
 

@@ -41,12 +41,16 @@ class Candidates:
         self._bound = np.full(fit.p, np.inf)
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
+        self._all_stale = fit.rows.is_dense
         self._cost = np.full(kernels.BLOCK, kernels.UNKNOWN)
         self._cost_tops = np.full(1, kernels.UNKNOWN)
 
     def best_pair(self) -> tuple[int, int, float] | None:
         """The pair outside the graph with the largest gain, if that is above the threshold."""
         rows = self.fit.rows
+        if self._all_stale:
+            i, j, gain = kernels.best_of_all(rows.source, rows.matrix, self.threshold)
+            return (i, j, gain) if i >= 0 else None
         i, j, gain = kernels.best_pair(
             rows.matrix,
             rows.first,
@@ -81,6 +85,9 @@ class Candidates:
 
     def update(self, change: Change) -> None:
         """Take note of what a refit has changed."""
+        self._all_stale = self.fit.rows.is_dense and (
+            self._all_stale or any(2 * nodes.size > self.fit.p for nodes, _ in change.rows)
+        )
         for nodes, amounts in change.rows:
             kernels.update_bounds(
                 self._height, self._drift, self._bound, self._tops, nodes, amounts

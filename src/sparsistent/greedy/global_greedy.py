@@ -22,7 +22,7 @@ from time import monotonic
 import numpy as np
 
 from sparsistent.core.moments import Moments
-from sparsistent.greedy.candidates import Candidates, least_correlation
+from sparsistent.greedy.candidates import Candidates, least_correlation, least_difference
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
@@ -59,7 +59,7 @@ def search(
     report: Progress | None = None,
 ) -> tuple[Path, FittedGraph]:
     """The forward and backward steps, from the empty graph with this covariance."""
-    fit = FittedGraph(rows)
+    fit = FittedGraph(rows, least_difference(threshold))
     candidates = Candidates(fit, threshold)
     delta: list[float] = []
     steps: list[Step] = []

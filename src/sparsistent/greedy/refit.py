@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from sparsistent.core import edges as kernels
 from sparsistent.core.factorisation import factorise
@@ -24,9 +24,10 @@ from sparsistent.core.newton import newton
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.graph import Graph, Integers, doubled
 
-# No edge may miss the sample by more than this when a step's refit ends; for few variables the last
-# digits cost nothing.
-TOLERANCE = 1e-5
+# No edge may miss the sample by more than this share of the resolution when a step's refit ends;
+# for few variables the last digits cost nothing.
+TOLERANCE = 1e-3
+RESOLUTION = 0.1
 FEW = 64
 TOLERANCE_FOR_FEW = 1e-10
 # Entries of W that change by less than this share of the tolerance may be left as they are.
@@ -38,16 +39,19 @@ CLOSED = 1e-13
 LEAST_WINDOW = 16
 WINDOW_SHARE = 0.1
 NOTABLE = 0.01
-# Windows after which Newton's method takes over, and the largest number of free entries that it is
-# given.
-MOST_WINDOWS = 200
+# Windows for one change after which Newton's method takes over, and the largest number of free
+# entries that it is given.
+MOST_WINDOWS = 500
 MOST_ENTRIES = 3_000
+# Where all of a large graph is refitted: nodes of a window, and how often windows go over them.
+SWEEP_WINDOW = 48
+MOST_SWEEPS = 20
 # An estimate that cannot be brought below this mismatch does not exist, to the precision of
 # floating-point numbers.
 MISMATCH = 1e-7
 # A fresh factorisation may find this residual in the estimate that is handed out, or else, after so
 # many rounds, what it finds is reported.
-POLISHED = 1e-10
+POLISHED = 1e-8
 MOST_ROUNDS = 6
 
 
@@ -76,6 +80,7 @@ class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.edges` for what the arrays hold."""
 
     rows: CovarianceRows
+    resolution: float = RESOLUTION
     frozen: bool = False
     tolerance: float = field(init=False)
     graph: Graph = field(init=False)
@@ -89,7 +94,7 @@ class FittedGraph:
 
     def __post_init__(self) -> None:
         p = len(self.rows.source)
-        self.tolerance = TOLERANCE if p > FEW else TOLERANCE_FOR_FEW
+        self.tolerance = TOLERANCE * self.resolution if p > FEW else TOLERANCE_FOR_FEW
         self.graph = Graph(p)
         self.theta, self.sample, self.missing = np.zeros((3, len(self.graph.ends)))
         self.theta_diagonal = np.ones(p)
@@ -169,12 +174,25 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
 
 
 def settle(fit: FittedGraph, tolerance: float) -> Change:
-    """Refit until no edge misses the sample by more than this tolerance."""
-    change = Change()
+    """Refit until no edge misses the sample by more than this tolerance.
+
+    Where W is a matrix, in one window; elsewhere in sweeps of windows over all nodes that need it.
+    """
     fit.tolerance = tolerance
+    change = Change()
     loose = np.flatnonzero(fit.slack > tolerance)
-    if loose.size:
-        _refit(fit, loose, 0.0, change)
+    if fit.rows.is_dense and loose.size:
+        _refit(fit, loose, 0.0, change, limit=fit.p)
+        return change
+    for _ in range(MOST_SWEEPS):
+        loose = np.flatnonzero(fit.slack > tolerance)
+        for node in loose.tolist():
+            if fit.slack[node] > tolerance:
+                start = np.array([node])
+                if _solve_window(fit, start, SWEEP_WINDOW, 0.0, change) is None:
+                    _solve_components(fit, start, change)
+        if loose.size == 0:
+            break
     return change
 
 
@@ -203,7 +221,8 @@ def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
         fit.missing[:m] = fit.sample[:m] - covariance
         fit.missing_diagonal[:] = 1.0 - variance
         fit.slack[:] = np.abs(fit.missing_diagonal)
-        np.maximum.at(fit.slack, fit.graph.ends[:m], np.abs(fit.missing[:m, None]))
+        np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
+        np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
         residual = float(fit.slack.max())
         if residual <= POLISHED:
             break
@@ -240,26 +259,29 @@ def _join(fit: FittedGraph, i: int, j: int, s: float, w: float, change: Change) 
     _carry(fit, window, boundary, before, sample, outside, between, change)
 
 
-def _refit(fit: FittedGraph, starts: Integers, removal: float, change: Change) -> None:
+def _refit(
+    fit: FittedGraph, starts: Integers, removal: float, change: Change, limit: int | None = None
+) -> None:
     """Solve windows until no residual is above the tolerance; the first begins at ``starts``.
 
     ``removal`` is the value of an edge between two starts that has just been taken out.
     """
     loose = starts
-    windows = 0
-    while loose.size:
-        limit = _window_limit(fit, int(loose[0]))
-        begin = loose if loose.size <= limit else loose[:1]
-        touched = _solve_window(fit, begin, limit, removal, change)
-        windows += 1
-        if touched is None or windows > MOST_WINDOWS + 4 * fit.p:
-            _solve_components(fit, np.union1d(loose, starts), change)
-            return
+    limit = limit or _window_limit(fit, int(starts[0]))
+    for _ in range(MOST_WINDOWS):
+        if loose.size > limit:
+            loose = loose[np.argsort(-fit.slack[loose], kind="stable")]
+        touched = _solve_window(fit, loose[:limit], limit, removal, change)
+        if touched is None:
+            break
         removal = 0.0
         loose = loose[fit.slack[loose] > fit.tolerance]
         fresh = touched[fit.slack[touched] > fit.tolerance]
         if fresh.size:
             loose = np.union1d(loose, fresh)
+        if loose.size == 0:
+            return
+    _solve_components(fit, np.union1d(loose, starts), change)
 
 
 def _window_limit(fit: FittedGraph, node: int) -> int:
@@ -290,7 +312,7 @@ def _solve_window(
     target = before[i, j]
     target[:u] += fit.missing_diagonal[window]
     target[u:] += fit.missing[edges[u:]]
-    accuracy = CLOSED if boundary.size == 0 else 0.01 * fit.tolerance
+    accuracy = CLOSED if boundary.size == 0 else 0.1 * fit.tolerance
     step, gained = kernels.solve_window(V, i, j, target, removal, accuracy)
     diagonal = fit.theta_diagonal[window] + step[:u]
     if gained == kernels.UNKNOWN or diagonal.max() * LEAST_VARIANCE > 1.0:
@@ -339,6 +361,8 @@ def _carry(
         sizes = rows.size[window].sum() + rows.size[outside].sum()
         rows.reserve(2 * int(sizes) + (2 * most + 8) * most)
     D = V - before
+    if rows.is_dense and 2 * (window.size + outside.size) > fit.p:
+        return _carry_everywhere(fit, window, boundary, outside, between, D, change)
     P, R, norm, count, least = kernels.spread(
         rows.matrix,
         rows.first,
@@ -385,6 +409,43 @@ def _carry(
     amounts[window.size :] = norm[:count]
     change.rows.append((reached, fit.drop / least * amounts))
     return reached
+
+
+def _carry_everywhere(
+    fit: FittedGraph,
+    window: Integers,
+    boundary: Integers,
+    outside: Integers,
+    between: Array,
+    D: Array,
+    change: Change,
+) -> Integers:
+    """Carry a change D on the window to a dense W of which it reaches most."""
+    rows, m = fit.rows, fit.graph.n_edges
+    fit._place[window] = -1
+    fit._place[outside] = -1
+    basis = np.zeros((window.size, fit.p))
+    basis[np.arange(window.size), window] = 1.0
+    if boundary.size:
+        inner = rows.matrix[np.ix_(window[boundary], window[boundary])]
+        basis[boundary[:, None], outside] = invert(inner) @ between
+    carried = D @ basis
+    i, j = fit.graph.ends[:m].T
+    if fit.frozen:
+        fit.missing[:m] -= np.einsum("ij,ij->j", basis[:, i], carried[:, j])
+        fit.missing_diagonal -= np.einsum("ij,ij->j", basis, carried)
+    else:
+        # In place: the transpose of a matrix by rows is one by columns, as BLAS wants it.
+        linalg.blas.dgemm(1.0, carried.T, basis.T, 1.0, rows.matrix.T, 0, 1, 1)
+        fit.missing[:m] = fit.sample[:m] - rows.matrix[i, j]
+        fit.missing_diagonal = 1.0 - rows.matrix.diagonal()
+    fit.slack[:] = np.abs(fit.missing_diagonal)
+    np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
+    np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
+    reach = np.linalg.norm(basis, axis=0)
+    everyone = np.arange(fit.p)
+    change.rows.append((everyone, np.linalg.norm(D) * reach * reach.max()))
+    return everyone
 
 
 def _solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
