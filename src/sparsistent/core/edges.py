@@ -63,17 +63,20 @@ def removal_cost(s, w, theta):
 
 
 @kernel
-def wider(values):
-    """The same array with as much room again."""
-    copy = np.empty(2 * values.size, values.dtype)
-    for k in range(values.size):
-        copy[k] = values[k]
-    return copy
-
-
-@kernel
 def choose_window(
-    first, degree, neighbor, edge, theta, theta_diagonal, slack, place, starts, limit, tolerance
+    first,
+    degree,
+    neighbor,
+    edge,
+    theta,
+    theta_diagonal,
+    slack,
+    place,
+    frontier,
+    score,
+    starts,
+    limit,
+    tolerance,
 ):
     """Up to ``limit`` nodes, by their strongest chain of partial correlations from the starts.
 
@@ -83,8 +86,6 @@ def choose_window(
     """
     window = np.empty(max(limit, starts.size), np.int64)
     influence = np.empty(window.size)
-    frontier = np.empty(64, np.int64)
-    score = np.empty(64)
     waiting, count, expanded, slots = 0, starts.size, 0, 0
     for a in range(count):
         window[a] = starts[a]
@@ -105,9 +106,6 @@ def choose_window(
                 if place[m] < -1:
                     score[-2 - place[m]] = max(score[-2 - place[m]], x)
                 else:
-                    if waiting == frontier.size:
-                        frontier = wider(frontier)
-                        score = wider(score)
                     place[m] = -2 - waiting
                     frontier[waiting] = m
                     score[waiting] = x
@@ -217,31 +215,32 @@ def curvature(V, i, j, x, Y, Z, out):
 
 
 @kernel
-def solve_window(V, i, j, target, removal, tolerance):
-    """Minimise tr(XS) − log det(V⁻¹ + X) over X on the pairs (i, j) and on the diagonal.
+def solve_window(B, i, j, target, start, tolerance):
+    """Minimise tr(XS) − log det(B + X) over X on the pairs (i, j) and on the diagonal.
 
-    The diagonal's pairs come first. ``removal`` is an entry of the precision between the first two
-    nodes that is to vanish. Leaves the new inverse in V; returns X and the change of the loss, UNKNOWN
+    The diagonal's pairs come first; S on the pairs is ``target``, and ``start`` is the log det that
+    the loss is compared with. Returns X, the inverse of B + X, and the change of the loss: UNKNOWN
     where no minimum can be reached. Damped steps on a self-concordant function need no line search.
     """
-    u, size = V.shape[0], i.size
-    B, L, Y, Z = np.empty((u, u)), np.empty((u, u)), np.empty((u, u)), np.empty((u, u))
-    total = np.zeros(size)
-    x, r, d, h = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    z, out = np.empty(size), np.empty(size)
-    start = -factorise(V, L)
-    if start == math.inf:
-        return total, UNKNOWN
-    invert_factor(L, B)
-    worst, previous, determinant = math.inf, math.inf, start
-    if removal != 0.0:
-        B[0, 1] -= removal
-        B[1, 0] -= removal
+    u, size = B.shape[0], i.size
+    V, L, Y, Z = np.empty((u, u)), np.empty((u, u)), np.empty((u, u)), np.empty((u, u))
+    x, r, d, h = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    z, out, total = np.empty(size), np.empty(size), np.zeros(size)
+    worst, previous, determinant, length = math.inf, math.inf, start, 0.0
+    for _ in range(200):
+        for f in range(size):
+            B[i[f], j[f]] += length * x[f]
+            B[j[f], i[f]] = B[i[f], j[f]]
+            total[f] += length * x[f]
         determinant = factorise(B, L)
+        if determinant == -math.inf:
+            # Too far: half of the step back.
+            length = -0.5 * abs(length)
+            if length > -1e-6:
+                break
+            continue
         invert_factor(L, V)
-    for _ in range(100):
-        worst = 0.0
-        norm = 0.0
+        worst, norm = 0.0, 0.0
         for f in range(size):
             a, b = i[f], j[f]
             r[f] = V[a, b] - target[f]
@@ -282,28 +281,12 @@ def solve_window(V, i, j, target, removal, tolerance):
                 d[f] = z[f] + renewed / norm * d[f]
             norm = renewed
         length = 1.0 if 2.0 * decrement < 0.1 else 1.0 / (1.0 + math.sqrt(2.0 * decrement))
-        while True:
-            for f in range(size):
-                B[i[f], j[f]] += length * x[f]
-                B[j[f], i[f]] = B[i[f], j[f]]
-            determinant = factorise(B, L)
-            if determinant > -math.inf:
-                break
-            for f in range(size):
-                B[i[f], j[f]] -= length * x[f]
-                B[j[f], i[f]] = B[i[f], j[f]]
-            length *= 0.5
-            if length < 1e-6:
-                return total, UNKNOWN
-        for f in range(size):
-            total[f] += length * x[f]
-        invert_factor(L, V)
-    if worst > max(tolerance, 1e-9):
-        return total, UNKNOWN
+    if determinant == -math.inf or worst > max(tolerance, 1e-9):
+        return total, V, UNKNOWN
     change = start - determinant
     for f in range(size):
         change += (1.0 if f < u else 2.0) * total[f] * target[f]
-    return total, change
+    return total, V, change
 
 
 @kernel
@@ -372,49 +355,25 @@ def weighted_rows(weights, B, count, out):
 
 
 @kernel
-def window_rows(W, first, size, column, w, place, window, boundary, drop):
-    """W on the window, the nodes outside that its boundary reaches, and W between the two.
+def sparse_window(first, size, column, w, place, scratch, window, boundary, drop):
+    """From sparse rows: W on the window, the nodes outside that its boundary reaches, and W there.
 
     ``place`` gets the positions of the outside nodes, after those of the window.
     """
-    u, p = window.size, W.shape[0]
+    u, count = window.size, 0
     V = np.zeros((u, u))
-    outside = np.empty(256, np.int64)
-    count = 0
-    if p > 0:
-        largest = np.zeros(p)
-        for a in range(u):
-            for b in range(u):
-                V[a, b] = W[window[a], window[b]]
-        for a in boundary:
-            row = W[window[a]]
-            for m in range(p):
-                largest[m] = max(largest[m], abs(row[m]))
-        for m in range(p):
-            if largest[m] > drop and place[m] < 0:
-                if count == outside.size:
-                    outside = wider(outside)
-                outside[count] = m
-                place[m] = u + count
-                count += 1
-        C = np.empty((boundary.size, count))
-        for a in range(boundary.size):
-            row = W[window[boundary[a]]]
-            for c in range(count):
-                C[a, c] = row[outside[c]]
-        return V, outside[:count], C
     for a in range(u):
-        for slot in range(first[window[a]], first[window[a]] + size[window[a]]):
+        k = window[a]
+        for slot in range(first[k], first[k] + size[k]):
             b = place[column[slot]]
             if 0 <= b < u:
                 V[a, b] = w[slot]
     for a in boundary:
-        for slot in range(first[window[a]], first[window[a]] + size[window[a]]):
+        k = window[a]
+        for slot in range(first[k], first[k] + size[k]):
             m = column[slot]
             if place[m] < 0 and abs(w[slot]) > drop:
-                if count == outside.size:
-                    outside = wider(outside)
-                outside[count] = m
+                scratch[count] = m
                 place[m] = u + count
                 count += 1
     C = np.zeros((boundary.size, count))
@@ -424,39 +383,7 @@ def window_rows(W, first, size, column, w, place, window, boundary, drop):
             c = place[column[slot]] - u
             if c >= 0:
                 C[a, c] = w[slot]
-    return V, outside[:count], C
-
-
-@kernel
-def sort_by_norm(P, outside, place, u):
-    """Order the outside nodes by ‖P_k‖, rounded up to a power of two, largest first.
-
-    Returns these norms and P in that order; ``outside`` and ``place`` follow.
-    """
-    size = outside.size
-    exponent = np.empty(size, np.int64)
-    begin = np.zeros(102, np.int64)
-    for c in range(size):
-        total = 0.0
-        for a in range(P.shape[0]):
-            total += P[a, c] * P[a, c]
-        power = int(math.ceil(-0.5 * math.log2(total))) if total > 1e-30 else 60
-        exponent[c] = min(max(power + 40, 0), 100)
-        begin[exponent[c] + 1] += 1
-    for power in range(1, 102):
-        begin[power] += begin[power - 1]
-    nodes = outside.copy()
-    norm = np.empty(size)
-    ordered = np.empty_like(P)
-    for c in range(size):
-        new = begin[exponent[c]]
-        begin[exponent[c]] += 1
-        norm[new] = 2.0 ** (41 - exponent[c])
-        outside[new] = nodes[c]
-        place[nodes[c]] = u + new
-        for a in range(P.shape[0]):
-            ordered[a, new] = P[a, c]
-    return norm, ordered
+    return V, scratch[:count].copy(), C
 
 
 @kernel
@@ -495,93 +422,28 @@ def add_to_row(W, first, size, room, column, w, s, used, where, k, nodes, values
 
 @kernel
 def spread(
-    W,
-    first,
-    size,
-    room,
-    column,
-    w,
-    s,
-    used,
-    where,
-    place,
-    window,
-    boundary,
-    outside,
-    C,
-    D,
-    V,
-    drop,
-    write,
+    W, first, size, room, column, w, s, used, where, nodes, D, R, near, weights, norm, least, drop
 ):
-    """Carry the change D of W on the window, where it now is V, to the rest of W.
+    """Add ΔW to the rows of all nodes that a change reaches: the window's, then those outside.
 
-    Returns P and ΔW between window and outside, the norms of P's columns, how many of them matter,
-    and the least product of two norms that does. Unless ``write``, W itself stays as it is.
+    D is ΔW on the window, R between window and outside, and the product of a row of ``weights``
+    with ``near`` is ΔW outside. Pairs of outside nodes count where the product of their norms,
+    which decrease, is above ``least``.
     """
-    u, edge = window.size, boundary.size
-    A, L = np.empty((edge, edge)), np.empty((edge, edge))
-    for a in range(edge):
-        for b in range(edge):
-            A[a, b] = V[boundary[a], boundary[b]] - D[boundary[a], boundary[b]]
-    factorise(A, L)
-    invert_factor(L, A)
-    P = np.empty_like(C)
-    for a in range(edge):
-        weighted_rows(A[a], C, outside.size, P[a])
-    norm, P = sort_by_norm(P, outside, place, u)
-    total = 0.0
-    for a in range(u):
-        for b in range(u):
-            total += D[a, b] * D[a, b]
-    least = drop / max(math.sqrt(total), 1e-300)
-    near = np.empty((edge, outside.size))
-    R = np.empty((u, outside.size))
-    weights = np.empty(edge)
-    for a in range(u):
-        for b in range(edge):
-            weights[b] = D[a, boundary[b]]
-        weighted_rows(weights, P, outside.size, R[a])
-    for b in range(edge):
-        for c in range(outside.size):
-            near[b, c] = R[boundary[b], c]
-    count = 0
-    while count < outside.size and norm[count] > least:
-        count += 1
-    if not write:
-        return P, R, norm, count, least
-    nodes = np.empty(u + count, np.int64)
-    for x in range(u + count):
-        nodes[x] = window[x] if x < u else outside[x - u]
-    values = np.empty(u + outside.size)
-    for a in range(u):
-        for x in range(u + count):
-            values[x] = D[a, x] if x < u else R[a, x - u]
-        add_to_row(
-            W,
-            first,
-            size,
-            room,
-            column,
-            w,
-            s,
-            used,
-            where,
-            window[a],
-            nodes,
-            values,
-            u + count,
-            drop,
-        )
+    u, count = D.shape[0], norm.size
+    values = np.empty(u + count)
     partners = count
-    for c in range(count):
-        while partners > 0 and norm[partners - 1] * norm[c] <= least:
-            partners -= 1
+    for x in range(u + count):
+        c = x - u
         for a in range(u):
-            values[a] = R[a, c]
-        for b in range(edge):
-            weights[b] = P[b, c]
-        weighted_rows(weights, near, partners, values[u:])
+            values[a] = D[x, a] if x < u else R[a, c]
+        if x < u:
+            for b in range(count):
+                values[u + b] = R[x, b]
+        else:
+            while partners > 0 and norm[partners - 1] * norm[c] <= least:
+                partners -= 1
+            weighted_rows(weights[c], near, partners, values[u:])
         add_to_row(
             W,
             first,
@@ -592,13 +454,12 @@ def spread(
             s,
             used,
             where,
-            outside[c],
+            nodes[x],
             nodes,
             values,
             u + partners,
             drop,
         )
-    return P, R, norm, count, least
 
 
 @kernel
@@ -611,25 +472,23 @@ def update_residuals(
     missing_diagonal,
     slack,
     place,
-    window,
-    boundary,
-    outside,
+    nodes,
     D,
-    P,
     R,
+    near,
+    weights,
     norm,
-    count,
     least,
 ):
-    """Residuals of all edges that the window's change has reached, and their nodes' largest."""
-    u = window.size
+    """Residuals of all edges that a change has reached, and their nodes' largest."""
+    u, count = D.shape[0], norm.size
     for x in range(u + count):
-        k = window[x] if x < u else outside[x - u]
+        k = nodes[x]
         if x < u:
             missing_diagonal[k] -= D[x, x]
         else:
-            for a in range(boundary.size):
-                missing_diagonal[k] -= P[a, x - u] * R[boundary[a], x - u]
+            for a in range(near.shape[0]):
+                missing_diagonal[k] -= weights[x - u, a] * near[a, x - u]
         for slot in range(first[k], first[k] + degree[k]):
             y = place[neighbor[slot]]
             if y <= x or y >= u + count:
@@ -640,10 +499,9 @@ def update_residuals(
             elif x < u:
                 missing[e] -= R[x, y - u]
             elif norm[x - u] * norm[y - u] > least:
-                for a in range(boundary.size):
-                    missing[e] -= P[a, x - u] * R[boundary[a], y - u]
-    for x in range(u + count):
-        k = window[x] if x < u else outside[x - u]
+                for a in range(near.shape[0]):
+                    missing[e] -= weights[x - u, a] * near[a, y - u]
+    for k in nodes:
         slack[k] = abs(missing_diagonal[k])
         for slot in range(first[k], first[k] + degree[k]):
             slack[k] = max(slack[k], abs(missing[edge[slot]]))

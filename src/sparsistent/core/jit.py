@@ -18,6 +18,6 @@ FASTMATH = {"reassoc", "contract", "nsz", "nnan"}
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call."""
     try:
-        return numba.njit(nogil=True, cache=True, fastmath=FASTMATH)(function)
+        return numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FASTMATH)(function)
     except RuntimeError:  # Numba found no place for its cache
-        return numba.njit(nogil=True, fastmath=FASTMATH)(function)
+        return numba.njit(nogil=True, error_model="numpy", fastmath=FASTMATH)(function)

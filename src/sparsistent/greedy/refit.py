@@ -103,6 +103,8 @@ class FittedGraph:
         self.loss = float(p)
         self._place = np.full(p, -1)
         self._where = np.full(p, -1)
+        self._frontier = np.empty(p, np.int64)
+        self._score = np.empty(p)
 
     @property
     def p(self) -> int:
@@ -303,17 +305,24 @@ def _solve_window(
         fit.theta_diagonal,
         fit.slack,
         fit._place,
+        fit._frontier,
+        fit._score,
         starts,
         limit,
         fit.tolerance,
     )
     before, outside, between = _gather(fit, window, boundary)
-    V, u = before.copy(), window.size
+    u = window.size
     target = before[i, j]
     target[:u] += fit.missing_diagonal[window]
     target[u:] += fit.missing[edges[u:]]
+    B = np.linalg.inv(before)
+    start = -np.linalg.slogdet(before)[1]
+    if removal:
+        B[0, 1] -= removal
+        B[1, 0] -= removal
     accuracy = CLOSED if boundary.size == 0 else 0.1 * fit.tolerance
-    step, gained = kernels.solve_window(V, i, j, target, removal, accuracy)
+    step, V, gained = kernels.solve_window(B, i, j, target, start, accuracy)
     diagonal = fit.theta_diagonal[window] + step[:u]
     if gained == kernels.UNKNOWN or diagonal.max() * LEAST_VARIANCE > 1.0:
         fit._place[window] = -1
@@ -331,17 +340,24 @@ def _gather(
 ) -> tuple[Array, Integers, Array]:
     """W on the window, the nodes outside that its boundary reaches, and W between the two."""
     rows = fit.rows
-    return kernels.window_rows(  # type: ignore[no-any-return]
-        rows.matrix,
-        rows.first,
-        rows.size,
-        rows.column,
-        rows.w,
-        fit._place,
-        window,
-        boundary,
-        fit.drop,
-    )
+    if not rows.is_dense:
+        return kernels.sparse_window(  # type: ignore[no-any-return]
+            rows.first,
+            rows.size,
+            rows.column,
+            rows.w,
+            fit._place,
+            fit._frontier,
+            window,
+            boundary,
+            fit.drop,
+        )
+    edge = rows.matrix[window[boundary]]
+    reached = np.abs(edge).max(axis=0, initial=0.0) > fit.drop
+    reached[window] = False
+    outside = np.flatnonzero(reached)
+    fit._place[outside] = np.arange(window.size, window.size + outside.size)
+    return rows.matrix[window[:, None], window], outside, edge[:, outside]
 
 
 def _carry(
@@ -356,33 +372,48 @@ def _carry(
 ) -> Integers:
     """Carry a change of W on the window, from ``before`` to V, to the rest: the nodes reached."""
     rows, graph = fit.rows, fit.graph
-    if not (rows.is_dense or fit.frozen):
-        most = window.size + outside.size
-        sizes = rows.size[window].sum() + rows.size[outside].sum()
-        rows.reserve(2 * int(sizes) + (2 * most + 8) * most)
     D = V - before
     if rows.is_dense and 2 * (window.size + outside.size) > fit.p:
         return _carry_everywhere(fit, window, boundary, outside, between, D, change)
-    P, R, norm, count, least = kernels.spread(
-        rows.matrix,
-        rows.first,
-        rows.size,
-        rows.room,
-        rows.column,
-        rows.w,
-        rows.s,
-        rows.used,
-        fit._where,
-        fit._place,
-        window,
-        boundary,
-        outside,
-        between,
-        D,
-        V,
-        fit.drop,
-        not fit.frozen,
+    P = (
+        between
+        if window.size == 2
+        else np.linalg.inv(before[boundary[:, None], boundary]) @ between
     )
+    norm = np.sqrt(np.einsum("ij,ij->j", P, P))
+    size = float(np.sqrt(np.einsum("ij,ij->", D, D)))
+    least = fit.drop / max(size, 1e-300)
+    order = np.argsort(-norm, kind="stable")
+    order = order[: np.count_nonzero(norm > least)]
+    norm = norm[order]
+    weights = P[:, order].T.copy()
+    R = D[:, boundary] @ weights.T
+    near = R[boundary]
+    reached = np.concatenate([window, outside[order]])
+    fit._place[outside] = -1
+    fit._place[reached] = np.arange(reached.size)
+    if not fit.frozen:
+        if not rows.is_dense:
+            rows.reserve(2 * int(rows.size[reached].sum()) + (2 * reached.size + 8) * reached.size)
+        kernels.spread(
+            rows.matrix,
+            rows.first,
+            rows.size,
+            rows.room,
+            rows.column,
+            rows.w,
+            rows.s,
+            rows.used,
+            fit._where,
+            reached,
+            D,
+            R,
+            near,
+            weights,
+            norm,
+            least,
+            fit.drop,
+        )
     kernels.update_residuals(
         graph.first,
         graph.degree,
@@ -392,22 +423,18 @@ def _carry(
         fit.missing_diagonal,
         fit.slack,
         fit._place,
-        window,
-        boundary,
-        outside,
+        reached,
         D,
-        P,
         R,
+        near,
+        weights,
         norm,
-        count,
         least,
     )
-    fit._place[window] = -1
-    fit._place[outside] = -1
-    reached = np.concatenate([window, outside[:count]])
-    amounts = np.ones(reached.size)
-    amounts[window.size :] = norm[:count]
-    change.rows.append((reached, fit.drop / least * amounts))
+    fit._place[reached] = -1
+    amounts = np.full(reached.size, size)
+    amounts[window.size :] *= norm
+    change.rows.append((reached, amounts))
     return reached
 
 
