@@ -34,7 +34,7 @@ from sparsistent.core.jit import kernel
 BLOCK = 128
 # In place of what is not known: a correlation, the maximum of a block, the change of a loss.
 UNKNOWN = 1e300
-# Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root changes
+# Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
 # by at most SLOPE times what w does.
 TAME_GAIN = 0.3
 LEAST_RATIO = 0.9
@@ -339,18 +339,18 @@ def cheapest_edge(theta, sample, missing, count, cost, tops):
 @kernel
 def weighted_rows(weights, B, count, out):
     """Σ_c weights_c B_c· on the first ``count`` places, four rows at a time."""
-    for l in range(count):
-        out[l] = 0.0
+    for m in range(count):
+        out[m] = 0.0
     c = 0
     while c + 3 < weights.size:
         x0, x1, x2, x3 = weights[c], weights[c + 1], weights[c + 2], weights[c + 3]
-        for l in range(count):
-            out[l] += x0 * B[c, l] + x1 * B[c + 1, l] + x2 * B[c + 2, l] + x3 * B[c + 3, l]
+        for m in range(count):
+            out[m] += x0 * B[c, m] + x1 * B[c + 1, m] + x2 * B[c + 2, m] + x3 * B[c + 3, m]
         c += 4
     while c < weights.size:
         x0 = weights[c]
-        for l in range(count):
-            out[l] += x0 * B[c, l]
+        for m in range(count):
+            out[m] += x0 * B[c, m]
         c += 1
 
 
@@ -574,8 +574,8 @@ def best_pair(
         k = best * BLOCK
         while bound[k] != tops[best]:
             k += 1
-        if drift[k] <= tolerance and partner[k] >= 0:
-            return k, partner[k], bound[k]
+        if drift[k] <= tolerance and partner[k] >= 0 and bound[k] < math.inf:
+            return k, partner[k], height[k] * height[k] if drift[k] > 0.0 else bound[k]
         tops[best] = UNKNOWN
         largest = 0.0
         if dense:

@@ -41,7 +41,7 @@ class Candidates:
         self._bound = np.full(fit.p, np.inf)
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
-        self._all_stale = fit.rows.is_dense
+        self._all_stale = False
         self._cost = np.full(kernels.BLOCK, kernels.UNKNOWN)
         self._cost_tops = np.full(1, kernels.UNKNOWN)
 
@@ -85,8 +85,8 @@ class Candidates:
 
     def update(self, change: Change) -> None:
         """Take note of what a refit has changed."""
-        self._all_stale = self.fit.rows.is_dense and (
-            self._all_stale or any(2 * nodes.size > self.fit.p for nodes, _ in change.rows)
+        self._all_stale = self.fit.rows.is_dense and any(
+            2 * nodes.size > self.fit.p for nodes, _ in change.rows
         )
         for nodes, amounts in change.rows:
             kernels.update_bounds(

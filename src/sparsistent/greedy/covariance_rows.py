@@ -50,7 +50,7 @@ class CovarianceRows:
         """S_ij."""
         return float(kernels.correlation(self.is_table, self.source, i, j))
 
-    def row(self, node: int) -> tuple[Integers | None, Array]:
+    def row(self, node: int) -> tuple[NDArray[np.int32] | None, Array]:
         """The nodes of a row, None for all of them, and W there."""
         if self.is_dense:
             return None, self.matrix[node]
@@ -67,7 +67,7 @@ class CovarianceRows:
     def reserve(self, entries: int) -> None:
         """Have room for so many more entries of sparse rows."""
         while not self.is_dense and self.used[0] + entries > self.column.size:
-            self.column, self.w, self.s = map(doubled, (self.column, self.w, self.s))
+            self.column, self.w, self.s = doubled(self.column), doubled(self.w), doubled(self.s)
 
 
 def rows_for_search(

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from sparsistent.core import edges as kernels
-from sparsistent.core.factorisation import factorise
+from sparsistent.core.factorisation import Factorisation, factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
@@ -39,12 +39,14 @@ CLOSED = 1e-13
 LEAST_WINDOW = 16
 WINDOW_SHARE = 0.1
 NOTABLE = 0.01
+# A change that reaches more than this share of a dense W is carried to all of it.
+EVERYWHERE = 0.75
 # Windows for one change after which Newton's method takes over, and the largest number of free
 # entries that it is given.
 MOST_WINDOWS = 500
 MOST_ENTRIES = 3_000
 # Where all of a large graph is refitted: nodes of a window, and how often windows go over them.
-SWEEP_WINDOW = 48
+SWEEP_WINDOW = 64
 MOST_SWEEPS = 20
 # An estimate that cannot be brought below this mismatch does not exist, to the precision of
 # floating-point numbers.
@@ -178,12 +180,13 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
 def settle(fit: FittedGraph, tolerance: float) -> Change:
     """Refit until no edge misses the sample by more than this tolerance.
 
-    Where W is a matrix, in one window; elsewhere in sweeps of windows over all nodes that need it.
+    In one window where that is small or everything is correlated; else in sweeps of windows over
+    all nodes that need it.
     """
     fit.tolerance = tolerance
     change = Change()
     loose = np.flatnonzero(fit.slack > tolerance)
-    if fit.rows.is_dense and loose.size:
+    if loose.size and (fit.p <= FEW or _window_limit(fit, int(loose[0])) > LEAST_WINDOW):
         _refit(fit, loose, 0.0, change, limit=fit.p)
         return change
     for _ in range(MOST_SWEEPS):
@@ -213,23 +216,32 @@ def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     W has lost some digits on the way, but not many: the exact residual of one round, corrected on
     windows with W as it is, leaves next to nothing for the next.
     """
-    m = fit.graph.n_edges
-    i, j = fit.graph.ends[:m].T
     fit.frozen = True
+    precision, factor = _measure(fit)
     for _ in range(MOST_ROUNDS):
-        precision = precision_matrix(fit)
-        factor = factorise(precision)
-        covariance, variance = factor.inverse_at(i, j)
-        fit.missing[:m] = fit.sample[:m] - covariance
-        fit.missing_diagonal[:] = 1.0 - variance
-        fit.slack[:] = np.abs(fit.missing_diagonal)
-        np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
-        np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
-        residual = float(fit.slack.max())
-        if residual <= POLISHED:
+        if fit.slack.max() <= POLISHED:
             break
         settle(fit, 0.1 * POLISHED)
-    return precision, Certificate(residual, factor.smallest_eigenvalue)
+        precision, factor = _measure(fit)
+    if fit.slack.max() > POLISHED and fit.p + fit.graph.n_edges <= MOST_ENTRIES:
+        _solve_components(fit, np.flatnonzero(fit.slack > POLISHED), Change())
+        precision, factor = _measure(fit)
+    return precision, Certificate(float(fit.slack.max()), factor.smallest_eigenvalue)
+
+
+def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation]:
+    """Factorise the precision afresh and take all residuals from that."""
+    m = fit.graph.n_edges
+    i, j = fit.graph.ends[:m].T
+    precision = precision_matrix(fit)
+    factor = factorise(precision)
+    covariance, variance = factor.inverse_at(i, j)
+    fit.missing[:m] = fit.sample[:m] - covariance
+    fit.missing_diagonal[:] = 1.0 - variance
+    fit.slack[:] = np.abs(fit.missing_diagonal)
+    np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
+    np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
+    return precision, factor
 
 
 def _link(fit: FittedGraph, i: int, j: int, s: float, w: float) -> int:
@@ -373,7 +385,7 @@ def _carry(
     """Carry a change of W on the window, from ``before`` to V, to the rest: the nodes reached."""
     rows, graph = fit.rows, fit.graph
     D = V - before
-    if rows.is_dense and 2 * (window.size + outside.size) > fit.p:
+    if rows.is_dense and window.size + outside.size > EVERYWHERE * fit.p:
         return _carry_everywhere(fit, window, boundary, outside, between, D, change)
     P = (
         between
