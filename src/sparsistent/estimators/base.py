@@ -139,7 +139,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     def score(self, X_test: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows of a table under the fitted Gaussian."""
         distances = self.mahalanobis(X_test)
-        precision = sparse.csr_array(self.precision_)
+        precision = sparse.csr_array(self.precision_, copy=True)
         unit = np.sqrt(precision.diagonal())
         i, j = precision.tocoo().coords
         precision.data /= unit[i] * unit[j]

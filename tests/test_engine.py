@@ -1,0 +1,162 @@
+"""The global engine at size: sparse rows of W, windows, sparse output, progress, interruption."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent.core.factorisation import factorise
+from sparsistent.core.moments import column_moments
+from sparsistent.greedy import covariance_rows, refit
+from sparsistent.greedy.global_greedy import global_greedy
+
+
+def steps(path):
+    return [(step.added, step.i, step.j) for step in path]
+
+
+def table(kind, p, seed):
+    side = round(p**0.5)
+    model = {
+        "chain": lambda: GaussianGraphicalModel.chain(p, 0.5),
+        "grid": lambda: GaussianGraphicalModel.grid(side, side, 0.2),
+        "random": lambda: GaussianGraphicalModel.random(p, 3 / p, 0.2, random_state=seed),
+    }[kind]()
+    return model.sample(400, random_state=seed)
+
+
+@pytest.fixture
+def sparse_storage(monkeypatch):
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+    monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+
+
+@pytest.mark.parametrize("kind", ["chain", "grid", "random"])
+@pytest.mark.parametrize(("p", "seed"), [(64, 0), (100, 1), (144, 2), (196, 3)])
+def test_loose_refits_find_the_graph_of_tight_ones(kind, p, seed, monkeypatch, sparse_storage):
+    """What sparse rows drop and windows leave changes no edge."""
+    moments = column_moments(table(kind, p, seed), assume_centered=False)
+    threshold = (np.log(400) + 2 * np.log(p)) / 400
+    loose, _ = global_greedy(moments, threshold, 0.5)
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 10**9)
+    monkeypatch.setattr(refit, "FEW", 10**9)
+    tight, _ = global_greedy(moments, threshold, 0.5)
+    assert len(loose) > 20
+    assert np.array_equal(loose.edges(threshold), tight.edges(threshold))
+    assert loose[-1].loss == pytest.approx(tight[-1].loss, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["chain", "grid"])
+def test_sparse_rows_with_tight_refits_take_the_same_steps(kind, monkeypatch, sparse_storage):
+    moments = column_moments(table(kind, 81, 5), assume_centered=False)
+    monkeypatch.setattr(refit, "FEW", 10**9)
+    few, _ = global_greedy(moments, 0.02, 0.5)
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 10**9)
+    expected, _ = global_greedy(moments, 0.02, 0.5)
+    assert steps(few) == steps(expected)
+    losses = [step.loss for step in expected]
+    np.testing.assert_allclose([step.loss for step in few], losses, atol=1e-7)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3])
+def test_the_inverse_on_the_pattern(density):
+    rng = np.random.default_rng(0)
+    p = 40
+    A = np.eye(p) * p
+    i, j = np.triu_indices(p, 1)
+    chosen = rng.random(i.size) < density
+    i, j = i[chosen], j[chosen]
+    A[i, j] = A[j, i] = rng.normal(size=i.size)
+    factor = factorise(sparse.csr_array(A))
+    entries, diagonal = factor.inverse_at(i, j)
+    inverse = np.linalg.inv(A)
+    np.testing.assert_allclose(entries, inverse[i, j], atol=1e-14)
+    np.testing.assert_allclose(diagonal, np.diag(inverse), atol=1e-14)
+    assert factor.log_determinant == pytest.approx(np.linalg.slogdet(A)[1])
+    assert factor.smallest_eigenvalue == pytest.approx(np.linalg.eigvalsh(A)[0], rel=1e-4)
+
+
+def test_an_indefinite_matrix_is_refused():
+    with pytest.raises(np.linalg.LinAlgError):
+        factorise(sparse.csr_array(np.array([[1.0, 2.0], [2.0, 1.0]])))
+
+
+@pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
+def test_sparse_output_is_the_dense_one(make):
+    X = table("grid", 100, 0)
+    dense, thin = make().fit(X), make(sparse_output=True).fit(X)
+    assert sparse.issparse(thin.precision_)
+    assert not hasattr(thin, "covariance_")
+    np.testing.assert_allclose(thin.precision_.toarray(), dense.precision_, rtol=1e-12)
+    np.testing.assert_allclose(thin.mahalanobis(X), dense.mahalanobis(X))
+    assert thin.score(X) == pytest.approx(dense.score(X))
+    assert thin.to_frame().equals(dense.to_frame())
+    assert len(pickle.loads(pickle.dumps(thin)).edges_) == len(dense.edges_)
+    with pytest.raises(ValueError, match="sparse_output=False"):
+        thin.error_norm(np.eye(100))
+
+
+def test_no_dense_matrix_with_sparse_output(monkeypatch, sparse_storage):
+    """Neither the search nor the estimate asks for all correlations."""
+    X = table("grid", 144, 0)
+
+    def refuse(unit):
+        raise AssertionError("all correlations were made")
+
+    monkeypatch.setattr("sparsistent.core.moments._products", refuse)
+    model = GlobalGreedy(sparse_output=True).fit(X)
+    assert model.certificate_ <= 1e-6
+    again = FixedGraph(model.edges_, sparse_output=True).fit(X)
+    np.testing.assert_allclose(
+        again.precision_.toarray(), model.precision_.toarray(), rtol=1e-6, atol=1e-7
+    )
+
+
+def test_many_variables_are_certified():
+    model = GaussianGraphicalModel.grid(27, 27, 0.2)
+    X = model.sample(2000, random_state=0)
+    fitted = GlobalGreedy(sparse_output=True).fit(X)
+    assert fitted.certificate_ <= 1e-6
+    assert fitted.certificate_.smallest_eigenvalue > 0
+    truth, found = ({tuple(e) for e in edges.tolist()} for edges in (model.edges, fitted.edges_))
+    assert len(truth ^ found) <= 5
+
+
+def test_a_precomputed_matrix_of_many_variables(monkeypatch, sparse_storage):
+    X = table("grid", 100, 0)
+    S = np.corrcoef(X.T)
+    given = GlobalGreedy(covariance="precomputed", n_samples=400).fit(S)
+    assert np.array_equal(given.edges_, GlobalGreedy().fit(X).edges_)
+
+
+def test_a_callback_hears_of_every_stage(sparse_storage):
+    heard = []
+    GlobalGreedy(callback=lambda *event: heard.append(event)).fit(table("chain", 100, 0))
+    assert {stage for stage, _, _ in heard} == {"correlations", "search"}
+    assert all(0 <= done <= total for _, done, total in heard)
+
+
+@pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
+def test_an_exception_in_the_callback_ends_the_fit(make):
+    def stop(stage, done, total):
+        raise KeyboardInterrupt
+
+    model = make(callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(table("chain", 64, 0))
+    assert not hasattr(model, "precision_")
+
+
+def test_the_bar_goes_to_the_error_stream_only_when_asked(capsys):
+    X = table("chain", 64, 0)
+    GlobalGreedy().fit(X)
+    silent = capsys.readouterr()
+    assert silent.out == silent.err == ""
+    GlobalGreedy(verbose=1).fit(X)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "search" in shown.err
+    assert "left" in shown.err
+    assert shown.err.endswith("\n")
