@@ -11,6 +11,10 @@ from sparsistent.core.factorisation import factorise
 from sparsistent.core.moments import column_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.selection.thresholds import ebic_edge_threshold
+
+
+N_SAMPLES = 1200
 
 
 def steps(path):
@@ -22,9 +26,9 @@ def table(kind, p, seed):
     model = {
         "chain": lambda: GaussianGraphicalModel.chain(p, 0.5),
         "grid": lambda: GaussianGraphicalModel.grid(side, side, 0.2),
-        "random": lambda: GaussianGraphicalModel.random(p, 3 / p, 0.2, random_state=seed),
+        "random": lambda: GaussianGraphicalModel.random(p, 3, 0.15, random_state=seed),
     }[kind]()
-    return model.sample(400, random_state=seed)
+    return model.sample(N_SAMPLES, random_state=seed)
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def sparse_storage(monkeypatch):
 def test_loose_refits_find_the_graph_of_tight_ones(kind, p, seed, monkeypatch, sparse_storage):
     """What sparse rows drop and windows leave changes no edge."""
     moments = column_moments(table(kind, p, seed), assume_centered=False)
-    threshold = (np.log(400) + 2 * np.log(p)) / 400
+    threshold = ebic_edge_threshold(N_SAMPLES, p)
     loose, _ = global_greedy(moments, threshold, 0.5)
     monkeypatch.setattr(covariance_rows, "MOST_DENSE", 10**9)
     monkeypatch.setattr(refit, "FEW", 10**9)
@@ -127,7 +131,7 @@ def test_many_variables_are_certified():
 def test_a_precomputed_matrix_of_many_variables(monkeypatch, sparse_storage):
     X = table("grid", 100, 0)
     S = np.corrcoef(X.T)
-    given = GlobalGreedy(covariance="precomputed", n_samples=400).fit(S)
+    given = GlobalGreedy(covariance="precomputed", n_samples=N_SAMPLES).fit(S)
     assert np.array_equal(given.edges_, GlobalGreedy().fit(X).edges_)
 
 

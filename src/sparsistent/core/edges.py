@@ -219,7 +219,7 @@ def solve_window(B, i, j, target, start, tolerance):
     """Minimise tr(XS) − log det(B + X) over X on the pairs (i, j) and on the diagonal.
 
     The diagonal's pairs come first; S on the pairs is ``target``, and ``start`` is the log det that
-    the loss is compared with. Returns X, the inverse of B + X, and the change of the loss: UNKNOWN
+    the loss is compared with, UNKNOWN for that of B. Returns X, the inverse of B + X, and the change of the loss: UNKNOWN
     where no minimum can be reached. Damped steps on a self-concordant function need no line search.
     """
     u, size = B.shape[0], i.size
@@ -233,6 +233,8 @@ def solve_window(B, i, j, target, start, tolerance):
             B[j[f], i[f]] = B[i[f], j[f]]
             total[f] += length * x[f]
         determinant = factorise(B, L)
+        if start == UNKNOWN:
+            start = determinant
         if determinant == -math.inf:
             # Too far: half of the step back.
             length = -0.5 * abs(length)

@@ -24,7 +24,7 @@ class NeighborhoodGreedy(GreedySearch):
     threshold : float or "auto", default="auto"
         A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in
         the squared unit of X_r. "auto" does not depend on units: a neighbour must lower log RSS by
-        more than (log n + log(p − 1))/n, the threshold of the extended BIC with γ = 0.5.
+        more than (log n + 2 log(p − 1))/n, the threshold of the extended BIC with γ = 1.
     backward_factor : float, default=0.5
         A neighbour is removed when that raises the loss by at most this share of what the last
         neighbour gained: the paper's ν, between 0 and 1.

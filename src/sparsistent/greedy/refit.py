@@ -329,8 +329,9 @@ def _solve_window(
     target[:u] += fit.missing_diagonal[window]
     target[u:] += fit.missing[edges[u:]]
     B = np.linalg.inv(before)
-    start = -np.linalg.slogdet(before)[1]
+    start = kernels.UNKNOWN
     if removal:
+        start = float(np.linalg.slogdet(B)[1])
         B[0, 1] -= removal
         B[1, 0] -= removal
     accuracy = CLOSED if boundary.size == 0 else 0.1 * fit.tolerance

@@ -22,13 +22,16 @@ def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = EBIC_GAM
     return (math.log(n_samples) + 4 * gamma * math.log(n_features)) / n_samples
 
 
-def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = EBIC_GAMMA) -> float:
+def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 1.0) -> float:
     """The fall of log RSS that a neighbour must exceed under the extended BIC.
+
+    With γ = 1 a neighbour is charged about what an edge is with γ = 0.5. Both nodes of a false edge
+    see the same correlation, so that to ask both is no protection, and less would not do.
 
     Examples
     --------
     >>> round(ebic_neighbor_threshold(500, 100), 5)
-    0.02162
+    0.03081
     """
     candidates = max(n_features - 1, 1)
     return (math.log(n_samples) + 2 * gamma * math.log(candidates)) / n_samples
