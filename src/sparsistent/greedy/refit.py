@@ -133,7 +133,7 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     if 1.0 - s * s < LEAST_VARIANCE:
         raise NoEstimateError(i, [j])
     change = Change()
-    if abs(w) <= fit.drop:
+    if abs(w) <= (0.0 if fit.rows.is_dense else fit.drop):
         _join(fit, i, j, s, w, change)
     else:
         _link(fit, i, j, s, w)
@@ -167,7 +167,7 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
         if 1.0 - s * s < LEAST_VARIANCE:
             raise NoEstimateError(i, [j])
         w = fit.rows.entry(i, j)
-        if abs(w) <= fit.drop:
+        if abs(w) <= (0.0 if fit.rows.is_dense else fit.drop):
             _join(fit, i, j, s, w, Change())
         else:
             inner.append((i, j, s))
@@ -258,19 +258,38 @@ def _join(fit: FittedGraph, i: int, j: int, s: float, w: float, change: Change) 
     """Link two nodes with no covariance: the window of the two has its estimate in closed form."""
     window = np.array([i, j])
     boundary = np.flatnonzero(fit.graph.degree[window])
+    slack = fit.slack[window]
     number = _link(fit, i, j, s, w)
-    fit._place[window] = 0, 1
-    before, outside, between = _gather(fit, window, boundary)
-    sample = np.array([[1.0, s], [s, 1.0]])
+    change.edges.append(np.array([number]))
+    if fit.rows.is_dense:
+        before = fit.rows.matrix[window[:, None], window]
+    else:
+        fit._place[window] = 0, 1
+        before, outside, between = _gather(fit, window, boundary)
     (a, b), (_, c) = before.tolist()
-    old, new = a * c - b * b, 1.0 - s * s
-    steps = 1.0 / new - c / old, 1.0 / new - a / old, b / old - s / new
+    old, new = a * c - b * b, a * c - s * s
+    steps = c / new - c / old, a / new - a / old, b / old - s / new
     fit.theta_diagonal[i] += steps[0]
     fit.theta_diagonal[j] += steps[1]
     fit.theta[number] = steps[2]
     fit.loss += steps[0] + steps[1] + 2 * s * steps[2] + math.log(new / old)
-    change.edges.append(np.array([number]))
-    _carry(fit, window, boundary, before, sample, outside, between, change)
+    if fit.rows.is_dense:
+        _connect(fit.rows.matrix, i, j, (s - b) / (a * c), change)
+        fit.missing[number] = 0.0
+        fit.slack[window] = slack
+    else:
+        _carry(fit, window, boundary, before, np.array([[a, s], [s, c]]), outside, between, change)
+
+
+def _connect(W: Array, i: int, j: int, factor: float, change: Change) -> None:
+    """Give a dense W the covariance between two components that an edge between them makes."""
+    one, other = np.flatnonzero(W[i]), np.flatnonzero(W[j])
+    left, right = W[i, one], W[j, other]
+    between = np.outer(factor * left, right)
+    W[one[:, None], other] += between
+    W[other[:, None], one] += between.T
+    change.rows.append((one, np.abs(factor * left)))
+    change.rows.append((other, np.abs(factor * right)))
 
 
 def _refit(
