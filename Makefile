@@ -31,8 +31,8 @@ rivals: .venv-rivals/installed
 	touch $@
 
 bench: setup
-	$(BIN)/python -m benchmarks.compile_time
 	$(BIN)/python -m benchmarks.run small
+	$(BIN)/python -m benchmarks.compile_time
 
 bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full

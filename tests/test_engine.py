@@ -13,7 +13,6 @@ from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
-
 N_SAMPLES = 1200
 
 

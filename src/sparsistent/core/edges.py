@@ -219,8 +219,9 @@ def solve_window(B, i, j, target, start, tolerance):
     """Minimise tr(XS) − log det(B + X) over X on the pairs (i, j) and on the diagonal.
 
     The diagonal's pairs come first; S on the pairs is ``target``, and ``start`` is the log det that
-    the loss is compared with, UNKNOWN for that of B. Returns X, the inverse of B + X, and the change of the loss: UNKNOWN
-    where no minimum can be reached. Damped steps on a self-concordant function need no line search.
+    the loss is compared with, UNKNOWN for that of B. Returns X, the inverse of B + X, and the
+    change of the loss: UNKNOWN where no minimum can be reached. Damped steps on a self-concordant
+    function need no line search.
     """
     u, size = B.shape[0], i.size
     V, L, Y, Z = np.empty((u, u)), np.empty((u, u)), np.empty((u, u)), np.empty((u, u))
