@@ -127,7 +127,7 @@ def test_many_variables_are_certified():
     assert len(truth ^ found) <= 5
 
 
-def test_a_precomputed_matrix_of_many_variables(monkeypatch, sparse_storage):
+def test_a_precomputed_matrix_of_many_variables(sparse_storage):
     X = table("grid", 100, 0)
     S = np.corrcoef(X.T)
     given = GlobalGreedy(covariance="precomputed", n_samples=N_SAMPLES).fit(S)

@@ -7,22 +7,22 @@ double precision. The cost is p²/2 products of rows in single precision and a t
 rest; the memory is a copy of the rows in single precision, one tile a thread, and what is found.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from math import inf
-from typing import NamedTuple, TypeVar
+from threading import Event
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
+from sparsistent.core.threads import blas_threads, in_threads
 from sparsistent.core.tiles import closest_rows, pair_products, scan_tile
 
 Indices = NDArray[np.int64]
 Tile = tuple[slice, slice]
-Result = TypeVar("Result")
 
 # Single precision is used where its error is at most this share of the cutoff.
 LARGEST_ERROR = 0.05
@@ -56,7 +56,7 @@ def strong_pairs(
     p, n = unit.shape
     tiles = list(upper_tiles(p, tile_side(n)))
     limit = most * p * (p - 1) / 2
-    threads = _blas_threads() if len(tiles) > 1 else 1
+    threads = blas_threads() if len(tiles) > 1 else 1
     with threadpool_limits(1, user_api="blas") if threads > 1 else nullcontext():
         candidates = _candidates(unit, cutoff, tiles, limit, threads, progress)
         if candidates is None:
@@ -103,7 +103,7 @@ def _candidates(
     bound = np.nextafter(number(cutoff - margin), number(-inf))
     certain_bound = np.nextafter(number(cutoff + margin), number(inf))
 
-    def scan(which: int) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    def scan(which: int, stop: Event) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
         top, left = tiles[which]
         products = rows[top] @ rows[left].T
         i, j = np.empty((2, products.size), np.int32)
@@ -114,7 +114,7 @@ def _candidates(
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()
     found: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
     certain = 0
-    with closing(_in_threads(scan, order, threads)) as scans:
+    with closing(in_threads(scan, order, threads)) as scans:
         for which, (i, j, n_certain) in zip(order, scans, strict=True):
             found[which] = i, j
             certain += n_certain
@@ -131,36 +131,14 @@ def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
     s = np.empty(i.size)
     step = max(1, SLICE // unit.shape[1])
 
-    def fill(start: int) -> None:
+    def fill(start: int, stop: Event) -> None:
         part = slice(start, start + step)
         pair_products(unit, i[part], j[part], s[part])
 
-    with closing(_in_threads(fill, range(0, i.size, step), threads)) as parts:
+    with closing(in_threads(fill, range(0, i.size, step), threads)) as parts:
         for _ in parts:
             pass
     return s
-
-
-def _blas_threads() -> int:
-    """How many threads BLAS may use now; one where it does not say."""
-    counts = [
-        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-    ]
-    return min(counts, default=1)
-
-
-def _in_threads(
-    work: Callable[[int], Result], items: Sequence[int], threads: int
-) -> Generator[Result, None, None]:
-    """``work`` on each item, results in order; closing the generator drops what has not begun."""
-    if threads == 1:
-        yield from map(work, items)
-        return
-    pool = ThreadPoolExecutor(threads)
-    try:
-        yield from pool.map(work, items)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:

@@ -1,6 +1,6 @@
 """Threads for compiled loops, which release the GIL: as many as NumPy's linear algebra may use."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
@@ -19,7 +19,7 @@ def blas_threads() -> int:
 
 def in_threads(
     run: Callable[[Task, Event], Result], tasks: Sequence[Task], threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
     stop = Event()
     if threads == 1:

@@ -133,7 +133,7 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     if 1.0 - s * s < LEAST_VARIANCE:
         raise NoEstimateError(i, [j])
     change = Change()
-    if abs(w) <= (0.0 if fit.rows.is_dense else fit.drop):
+    if _are_apart(fit, w):
         _join(fit, i, j, s, w, change)
     else:
         _link(fit, i, j, s, w)
@@ -167,7 +167,7 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
         if 1.0 - s * s < LEAST_VARIANCE:
             raise NoEstimateError(i, [j])
         w = fit.rows.entry(i, j)
-        if abs(w) <= (0.0 if fit.rows.is_dense else fit.drop):
+        if _are_apart(fit, w):
             _join(fit, i, j, s, w, Change())
         else:
             inner.append((i, j, s))
@@ -177,7 +177,7 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
     return fit
 
 
-def settle(fit: FittedGraph, tolerance: float) -> Change:
+def settle(fit: FittedGraph, tolerance: float) -> None:
     """Refit until no edge misses the sample by more than this tolerance.
 
     In one window where that is small or everything is correlated; else in sweeps of windows over
@@ -188,7 +188,7 @@ def settle(fit: FittedGraph, tolerance: float) -> Change:
     loose = np.flatnonzero(fit.slack > tolerance)
     if loose.size and (fit.p <= FEW or _window_limit(fit, int(loose[0])) > LEAST_WINDOW):
         _refit(fit, loose, 0.0, change, limit=fit.p)
-        return change
+        return
     for _ in range(MOST_SWEEPS):
         loose = np.flatnonzero(fit.slack > tolerance)
         for node in loose.tolist():
@@ -198,7 +198,6 @@ def settle(fit: FittedGraph, tolerance: float) -> Change:
                     _solve_components(fit, start, change)
         if loose.size == 0:
             break
-    return change
 
 
 def precision_matrix(fit: FittedGraph) -> sparse.csr_array:
@@ -238,10 +237,16 @@ def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation]:
     covariance, variance = factor.inverse_at(i, j)
     fit.missing[:m] = fit.sample[:m] - covariance
     fit.missing_diagonal[:] = 1.0 - variance
-    fit.slack[:] = np.abs(fit.missing_diagonal)
-    np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
-    np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
+    _update_slack(fit)
     return precision, factor
+
+
+def _update_slack(fit: FittedGraph) -> None:
+    """Bring the largest residual of every node up to date."""
+    missing = np.abs(fit.missing[: fit.graph.n_edges])
+    fit.slack[:] = np.abs(fit.missing_diagonal)
+    for ends in fit.graph.ends[: fit.graph.n_edges].T:
+        np.maximum.at(fit.slack, ends, missing)
 
 
 def _link(fit: FittedGraph, i: int, j: int, s: float, w: float) -> int:
@@ -252,6 +257,11 @@ def _link(fit: FittedGraph, i: int, j: int, s: float, w: float) -> int:
     fit.slack[i] = max(fit.slack[i], abs(s - w))
     fit.slack[j] = max(fit.slack[j], abs(s - w))
     return number
+
+
+def _are_apart(fit: FittedGraph, w: float) -> bool:
+    """Whether two nodes with this covariance count as nodes of two components."""
+    return abs(w) <= (0.0 if fit.rows.is_dense else fit.drop)
 
 
 def _join(fit: FittedGraph, i: int, j: int, s: float, w: float, change: Change) -> None:
@@ -407,6 +417,7 @@ def _carry(
     D = V - before
     if rows.is_dense and window.size + outside.size > EVERYWHERE * fit.p:
         return _carry_everywhere(fit, window, boundary, outside, between, D, change)
+    # Two nodes with a boundary are being joined, and have no covariance yet.
     P = (
         between
         if window.size == 2
@@ -498,9 +509,7 @@ def _carry_everywhere(
         linalg.blas.dgemm(1.0, carried.T, basis.T, 1.0, rows.matrix.T, 0, 1, 1)
         fit.missing[:m] = fit.sample[:m] - rows.matrix[i, j]
         fit.missing_diagonal = 1.0 - rows.matrix.diagonal()
-    fit.slack[:] = np.abs(fit.missing_diagonal)
-    np.maximum.at(fit.slack, i, np.abs(fit.missing[:m]))
-    np.maximum.at(fit.slack, j, np.abs(fit.missing[:m]))
+    _update_slack(fit)
     reach = np.linalg.norm(basis, axis=0)
     everyone = np.arange(fit.p)
     change.rows.append((everyone, np.linalg.norm(D) * reach * reach.max()))
