@@ -280,7 +280,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.usefixtures("small_tiles")
 def test_one_thread_where_blas_has_one(monkeypatch):
-    monkeypatch.setattr(screening, "ThreadPoolExecutor", None)
+    monkeypatch.setattr("sparsistent.core.threads.ThreadPoolExecutor", None)
     unit = column_moments(table(80, 50), assume_centered=False).unit
     with threadpool_limits(1, user_api="blas"):
         assert_same_pairs(unit, 0.2, strong_pairs(unit, 0.2, most=1))
