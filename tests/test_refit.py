@@ -15,7 +15,8 @@ from sparsistent.core.newton import newton
 from sparsistent.greedy import refit
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.global_greedy import search
-from sparsistent.greedy.refit import delete_edge, estimate, fit_graph, insert_edge
+from sparsistent.greedy.estimate import estimate, fit_graph
+from sparsistent.greedy.refit import delete_edge, insert_edge
 
 
 def random_graph(rng, p, density=0.35):

@@ -24,7 +24,8 @@ from sparsistent.estimators.input import (
 )
 from sparsistent.estimators.progress import Progress, reporting
 from sparsistent.greedy.covariance_rows import rows_for_graph
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError, estimate, fit_graph
+from sparsistent.greedy.estimate import estimate, fit_graph
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 
 if TYPE_CHECKING:
     import networkx as nx

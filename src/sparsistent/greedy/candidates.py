@@ -42,8 +42,6 @@ class Candidates:
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
         self._all_stale = False
-        self._cost = np.full(kernels.BLOCK, kernels.UNKNOWN)
-        self._cost_tops = np.full(1, kernels.UNKNOWN)
 
     def best_pair(self) -> tuple[int, int, float] | None:
         """The pair outside the graph with the largest gain, if that is above the threshold."""
@@ -79,21 +77,19 @@ class Candidates:
         """The number of the edge that costs least to remove, and its cost."""
         fit = self.fit
         number = kernels.cheapest_edge(
-            fit.theta, fit.sample, fit.missing, fit.graph.n_edges, self._cost, self._cost_tops
+            fit.theta, fit.sample, fit.graph.n_edges, fit.cost, fit.cost_tops
         )
-        return number, float(self._cost[number])
+        return number, float(fit.cost[number])
 
     def update(self, change: Change) -> None:
         """Take note of what a refit has changed."""
-        self._all_stale = self.fit.rows.is_dense and any(
-            2 * nodes.size > self.fit.p for nodes, _ in change.rows
-        )
+        self._all_stale = change.everywhere
+        if change.everywhere:
+            self._drift.fill(2.0)
+            self._bound.fill(np.inf)
+            self._tops.fill(np.inf)
+            return
         for nodes, amounts in change.rows:
             kernels.update_bounds(
                 self._height, self._drift, self._bound, self._tops, nodes, amounts
             )
-        while self._cost.size < self.fit.theta.size:
-            self._cost, self._cost_tops = doubled(self._cost), doubled(self._cost_tops)
-        for numbers in change.edges:
-            self._cost[numbers] = kernels.UNKNOWN
-            self._cost_tops[numbers // kernels.BLOCK] = kernels.UNKNOWN

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import edges as kernels
+from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
@@ -48,21 +48,49 @@ class CovarianceRows:
 
     def correlation(self, i: int, j: int) -> float:
         """S_ij."""
-        return float(kernels.correlation(self.is_table, self.source, i, j))
-
-    def row(self, node: int) -> tuple[NDArray[np.int32] | None, Array]:
-        """The nodes of a row, None for all of them, and W there."""
-        if self.is_dense:
-            return None, self.matrix[node]
-        slots = slice(self.first[node], self.first[node] + self.size[node])
-        return self.column[slots], self.w[slots]
+        return float(edges.correlation(self.is_table, self.source, i, j))
 
     def entry(self, i: int, j: int) -> float:
         """W_ij."""
         if self.is_dense:
             return float(self.matrix[i, j])
-        columns, values = self.row(i)
-        return float(values[columns == j].sum())
+        return float(relaxation.entry(self.first, self.size, self.column, self.w, i, j))
+
+    def replace(self, nodes: Integers, V: Array, drop: float) -> None:
+        """Set W on a component, which has no covariance with anything else."""
+        if self.is_dense:
+            self.matrix[np.ix_(nodes, nodes)] = V
+            return
+        where = np.full(V.shape, -1)
+        place = {node: a for a, node in enumerate(nodes.tolist())}
+        for a, node in enumerate(nodes.tolist()):
+            columns = self.column[self.first[node] : self.first[node] + self.size[node]]
+            for slot, other in enumerate(columns.tolist()):
+                if other in place:
+                    where[a, place[other]] = slot
+        self.write(nodes, V, where, np.ones(nodes.size, np.bool_), drop)
+
+    def write(
+        self, nodes: Integers, V: Array, where: Integers, touched: NDArray[np.bool_], drop: float
+    ) -> Array:
+        """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
+        if not self.is_dense:
+            self.reserve(relaxation.room_for(nodes, self.size, nodes.size))
+        return relaxation.close_block(  # type: ignore[no-any-return]
+            self.matrix,
+            self.first,
+            self.size,
+            self.room,
+            self.column,
+            self.w,
+            self.s,
+            self.used,
+            nodes,
+            V,
+            where,
+            touched,
+            drop,
+        )
 
     def reserve(self, entries: int) -> None:
         """Have room for so many more entries of sparse rows."""

@@ -1,0 +1,444 @@
+"""Compiled loops that refit the global estimate, node by node.
+
+Everything is at unit variances. W is the covariance of the estimate: W = S on the graph's edges and
+on the diagonal, and there it stays, while node after node is put right. A node k is right where its
+row of W is that of a regression on its neighbours N,
+
+    W_NN β = S_Nk,   W_k· = W_·N β,   θ_kk = 1 / (1 − S_kN β),   θ_kN = −θ_kk β.
+
+Putting it right maximises log det W over its row, so log det W only rises, and W stays positive
+definite. A row that has changed by d puts neighbour m wrong by up to |β_mk| d; what has come
+together there is ``pending[m]``, and once that is above the tolerance m is in the queue. Where all
+nodes are right, W⁻¹ = Θ has the graph's support and the loss is p + log det W.
+
+Where correlation decays, all this happens in a *block*: the nodes whose covariance with the changed
+edge's ends is large enough to matter, as a small dense matrix V copied out of W and back. A node
+all of whose neighbours are in the block is *closed* and can be put right there.
+
+W itself is kept in one of two ways. *Dense*: a p × p array. *Sparse*: for each node the list of
+nodes with which its covariance is above ``drop``, and of those whose correlation alone could make
+them its neighbours.
+
+Edges are numbered; the slots of node k, ``first[k]`` to ``first[k] + degree[k]``, hold its
+neighbours and the numbers of the edges to them.
+"""
+
+import math
+
+import numpy as np
+
+from sparsistent.core.jit import kernel
+
+# In place of what is not known: a correlation, the cost of an edge, the maximum of a block.
+UNKNOWN = 1e300
+# Nodes whose largest gain, or edges whose least cost, is kept as one number.
+BLOCK = 128
+# A new edge may take at most this share of a node's residual variance away at once.
+MOST_TAKEN = 0.9
+# While a new edge has come only part of its way, the refit is looser by this factor.
+ON_THE_WAY = 100.0
+
+
+@kernel
+def regress(V, member, start, size, k, least, factor, beta):
+    """Coefficients of node k on members, given as ``size`` places from ``start``: 1 − S_kN β.
+
+    Returns 0 where that is below ``least``, or the members are collinear.
+    """
+    for a in range(size):
+        x = member[start + a]
+        for b in range(a + 1):
+            t = V[x, member[start + b]]
+            for c in range(b):
+                t -= factor[a, c] * factor[b, c]
+            if a > b:
+                factor[a, b] = t * factor[b, b]
+            elif t > least:
+                factor[a, a] = 1.0 / math.sqrt(t)
+            else:
+                return 0.0
+    variance = 1.0
+    for a in range(size):
+        t = V[k, member[start + a]]
+        for c in range(a):
+            t -= factor[a, c] * beta[c]
+        beta[a] = t * factor[a, a]
+        variance -= beta[a] * beta[a]
+    for a in range(size - 1, -1, -1):
+        t = beta[a]
+        for b in range(a + 1, size):
+            t -= factor[b, a] * beta[b]
+        beta[a] = t * factor[a, a]
+    return variance if variance > least else 0.0
+
+
+@kernel
+def relax(
+    V,
+    nodes,
+    first,
+    degree,
+    neighbor,
+    edge,
+    closed,
+    theta,
+    theta_diagonal,
+    cost,
+    cost_tops,
+    pending,
+    starts,
+    i,
+    j,
+    target,
+    tolerance,
+    least,
+    limit,
+):
+    """Put nodes right, from ``starts`` on, until nothing above the tolerance is pending.
+
+    Positions in V stand for nodes. Where i ≥ 0, the edge (i, j) has just come, and W_ij moves
+    towards ``target``; or, if j is no neighbour of i, has just gone. Returns the share of its way
+    that W_ij has come, 0 where that failed or the limit of updates was reached, and which positions
+    were put right.
+    """
+    u = V.shape[0]
+    touched, waiting = np.zeros(u, np.bool_), np.zeros(u, np.bool_)
+    queue, step = np.empty(u, np.int64), np.empty(u)
+    head, length, widest = 0, 0, 1
+    for a in range(u):
+        widest = max(widest, degree[a] + 1)
+    factor, beta = np.empty((widest, widest)), np.empty(widest)
+    share, moved = 1.0, 0.0
+    if i >= 0:
+        member = np.empty(widest, np.int64)
+        size, linked = degree[i], False
+        for a in range(size):
+            member[a] = neighbor[first[i] + a]
+            linked |= member[a] == j
+        member[size] = j
+        before = regress(V, member, 0, size if linked else size + 1, i, least, factor, beta)
+        origin, after = V[i, j], 0.0
+        while share > 1e-6:
+            if linked:
+                V[i, j] = origin + share * (target - origin)
+                V[j, i] = V[i, j]
+            after = regress(V, member, 0, size, i, least, factor, beta)
+            if after > (1.0 - MOST_TAKEN) * before:
+                break
+            share *= 0.5
+        if not (before > 0.0 and after > (1.0 - MOST_TAKEN) * before):
+            return 0.0, touched
+        moved = abs(V[i, j] - origin)
+        if share < 1.0:
+            tolerance *= ON_THE_WAY
+    for a in starts:
+        queue[length] = a
+        waiting[a] = True
+        length += 1
+    while length > 0:
+        k = queue[head]
+        head = head + 1 if head + 1 < u else 0
+        length -= 1
+        waiting[k] = False
+        limit -= 1
+        size, slot = degree[k], first[k]
+        variance = regress(V, neighbor, slot, size, k, least, factor, beta)
+        if variance == 0.0 or limit < 0:
+            return 0.0, touched
+        row = V[k]
+        for c in range(u):
+            step[c] = -row[c]
+        a = 0
+        while a + 1 < size:
+            x, y = beta[a], beta[a + 1]
+            one, two = V[neighbor[slot + a]], V[neighbor[slot + a + 1]]
+            for c in range(u):
+                step[c] += x * one[c] + y * two[c]
+            a += 2
+        if a < size:
+            x, one = beta[a], V[neighbor[slot + a]]
+            for c in range(u):
+                step[c] += x * one[c]
+        step[k] = 0.0
+        for a in range(size):
+            step[neighbor[slot + a]] = 0.0
+        largest = 0.0
+        for c in range(u):
+            largest = max(largest, abs(step[c]))
+        if k == i:
+            # W_ij is among the regressors of those that are neighbours of both.
+            largest, moved = max(largest, moved), 0.0
+        for c in range(u):
+            row[c] += step[c]
+            V[c, k] = row[c]
+        touched[k] = True
+        theta_diagonal[nodes[k]] = 1.0 / variance
+        pending[nodes[k]] = 0.0
+        for a in range(size):
+            e, m = edge[slot + a], neighbor[slot + a]
+            theta[e] = -beta[a] / variance
+            cost[e] = UNKNOWN
+            cost_tops[e // BLOCK] = UNKNOWN
+            x = abs(theta[e]) / theta_diagonal[nodes[m]] * largest
+            pending[nodes[m]] += x
+            if pending[nodes[m]] > tolerance and closed[m] and not waiting[m]:
+                last = head + length
+                queue[last if last < u else last - u] = m
+                waiting[m] = True
+                length += 1
+    return share, touched
+
+
+@kernel
+def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
+    """I − V_TT Δ on the nodes T whose entries of Θ have changed, by Δ, or changed most.
+
+    ``change`` has the change of each slot's edge, ``change_diagonal`` that of each node. Where there
+    are more than ``most``, T are those that have changed by more than some limit.
+    """
+    u = V.shape[0]
+    size, inside, T = np.empty(u), np.full(u, -1), np.empty(u, np.int64)
+    largest = 0.0
+    for a in range(u):
+        size[a] = abs(change_diagonal[a])
+        for slot in range(first[a], first[a] + degree[a]):
+            size[a] = max(size[a], abs(change[slot]))
+        largest = max(largest, size[a])
+    limit, count = 0.0, u + most
+    while count > most:
+        count = 0
+        for a in range(u):
+            if size[a] > limit:
+                T[count] = a
+                count += 1
+        limit = 2.0 * limit if limit > 0.0 else 1e-3 * largest
+    for x in range(count):
+        inside[T[x]] = x
+    out = np.zeros((count, count))
+    for y in range(count):
+        b = T[y]
+        for slot in range(first[b] - 1, first[b] + degree[b]):
+            a, value = b, change_diagonal[b]
+            if slot >= first[b]:
+                a, value = neighbor[slot], change[slot]
+            if inside[a] >= 0:
+                for x in range(count):
+                    out[y, x] -= V[a, T[x]] * value
+        out[y, y] += 1.0
+    return out
+
+
+@kernel
+def open_block(
+    W, first, size, column, w, place, found, begin, degree, neighbor, edge, starts, level, most
+):
+    """The block of nodes whose covariance with one of the starts is above ``level``.
+
+    Starts and their neighbours are in it. Returns the nodes, V, where its entries are in the sparse
+    rows (-1 where they are not), the graph inside the block, and which nodes are closed. V is empty
+    where there are more than ``most`` nodes.
+    """
+    count = 0
+    for k in starts:
+        if place[k] < 0:
+            place[k], found[count] = count, k
+            count += 1
+    n_starts = count
+    for a in range(n_starts):
+        k = found[a]
+        for slot in range(begin[k], begin[k] + degree[k]):
+            m = neighbor[slot]
+            if place[m] < 0:
+                place[m], found[count] = count, m
+                count += 1
+        if W.shape[0] > 0:
+            row = W[k]
+            for m in range(row.size):
+                if abs(row[m]) > level and place[m] < 0:
+                    place[m], found[count] = count, m
+                    count += 1
+        else:
+            for slot in range(first[k], first[k] + size[k]):
+                m = column[slot]
+                if abs(w[slot]) > level and place[m] < 0:
+                    place[m], found[count] = count, m
+                    count += 1
+    nodes = found[:count].copy()
+    u = 0 if count > most else count
+    V = np.zeros((u, u))
+    where = np.full((0 if W.shape[0] > 0 else u, u), -1)
+    inner_first, inner_degree = np.zeros(u, np.int64), np.zeros(u, np.int64)
+    closed = np.ones(u, np.bool_)
+    slots = 0
+    for a in range(u):
+        slots += degree[nodes[a]]
+    inner_neighbor, inner_edge = np.empty(slots, np.int64), np.empty(slots, np.int64)
+    slots = 0
+    for a in range(u):
+        k = nodes[a]
+        inner_first[a] = slots
+        for slot in range(begin[k], begin[k] + degree[k]):
+            b = place[neighbor[slot]]
+            if b >= 0:
+                inner_neighbor[slots], inner_edge[slots] = b, edge[slot]
+                slots += 1
+            else:
+                closed[a] = False
+        inner_degree[a] = slots - inner_first[a]
+        if W.shape[0] > 0:
+            row = W[k]
+            for b in range(u):
+                V[a, b] = row[nodes[b]]
+        else:
+            for slot in range(first[k], first[k] + size[k]):
+                b = place[column[slot]]
+                if b >= 0:
+                    V[a, b] = w[slot]
+                    where[a, b] = slot - first[k]
+    for a in range(count):
+        place[nodes[a]] = -1
+    inner_neighbor, inner_edge = inner_neighbor[:slots], inner_edge[:slots]
+    return nodes, V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
+
+
+@kernel
+def room_for(nodes, size, more):
+    """Entries that sparse rows may need when so many more come to each of these nodes."""
+    total = 0
+    for k in nodes:
+        total += 4 * (size[k] + more) + 32
+    return total
+
+
+@kernel
+def append(first, size, room, column, w, s, used, k, m, value):
+    """A new entry of a sparse row, which moves to where there is more room if it is full."""
+    if size[k] == room[k]:
+        start, end = first[k], used[0]
+        for c in range(size[k]):
+            column[end + c], w[end + c], s[end + c] = column[start + c], w[start + c], s[start + c]
+        first[k] = end
+        room[k] = 2 * size[k] + 8
+        used[0] += room[k]
+    slot = first[k] + size[k]
+    column[slot], w[slot], s[slot] = m, value, UNKNOWN
+    size[k] += 1
+
+
+@kernel
+def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touched, drop):
+    """Write a block back: by how much, at most, each row has changed.
+
+    New entries of sparse rows up to ``drop`` are left out.
+    """
+    u = nodes.size
+    amounts, moved = np.zeros(u), np.empty(u, np.int64)
+    count = 0
+    for a in range(u):
+        if touched[a]:
+            moved[count] = a
+            count += 1
+    for a in range(u):
+        k = nodes[a]
+        for c in range(u if touched[a] else count):
+            b = c if touched[a] else moved[c]
+            value = V[a, b]
+            if W.shape[0] > 0:
+                amounts[a] = max(amounts[a], abs(value - W[k, nodes[b]]))
+                W[k, nodes[b]] = value
+            elif where[a, b] >= 0:
+                slot = first[k] + where[a, b]
+                amounts[a] = max(amounts[a], abs(value - w[slot]))
+                w[slot] = value
+            elif abs(value) > drop:
+                amounts[a] = max(amounts[a], abs(value))
+                append(first, size, room, column, w, s, used, k, nodes[b], value)
+    return amounts
+
+
+@kernel
+def row_entries(W, first, size, column, w, k, drop):
+    """The nodes with which k has a covariance above ``drop``, and the covariances."""
+    dense = W.shape[0] > 0
+    most = W.shape[0] if dense else size[k]
+    nodes, values, count = np.empty(most, np.int64), np.empty(most), 0
+    for c in range(most):
+        value = W[k, c] if dense else w[first[k] + c]
+        if abs(value) > drop:
+            nodes[count], values[count] = c if dense else column[first[k] + c], value
+            count += 1
+    return nodes[:count], values[:count]
+
+
+@kernel
+def join(W, first, size, room, column, w, s, used, where, one, one_w, two, two_w, sample, drop):
+    """Give the nodes on one side of a new edge their covariance with those on the other.
+
+    Both sides come as nodes and their covariances with the edge's end.
+    """
+    for _ in range(2):
+        for a in range(one.size):
+            k, x = one[a], sample * one_w[a]
+            if W.shape[0] > 0:
+                for b in range(two.size):
+                    W[k, two[b]] += x * two_w[b]
+                continue
+            before = size[k]
+            for c in range(before):
+                where[column[first[k] + c]] = c
+            for b in range(two.size):
+                c, value = where[two[b]], x * two_w[b]
+                if c >= 0:
+                    w[first[k] + c] += value
+                elif abs(value) > drop:
+                    append(first, size, room, column, w, s, used, k, two[b], value)
+            for c in range(before):
+                where[column[first[k] + c]] = -1
+        one, one_w, two, two_w = two, two_w, one, one_w
+
+
+@kernel
+def entry(first, size, column, w, k, m):
+    """W_km from sparse rows."""
+    for slot in range(first[k], first[k] + size[k]):
+        if column[slot] == m:
+            return w[slot]
+    return 0.0
+
+
+@kernel
+def curvature(W, first, size, column, w, begin, degree, neighbor, edge, x, x_diagonal):
+    """(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."""
+    p = x_diagonal.size
+    out, out_diagonal = np.zeros(x.size), np.zeros(p)
+    z = np.zeros(p)
+    dense = W.shape[0] > 0
+    for j in range(p):
+        # Column j of X W.
+        for c in range(p if dense else size[j]):
+            m = c if dense else column[first[j] + c]
+            value = W[j, c] if dense else w[first[j] + c]
+            if value != 0.0:
+                z[m] += x_diagonal[m] * value
+                for slot in range(begin[m], begin[m] + degree[m]):
+                    z[neighbor[slot]] += x[edge[slot]] * value
+        for a in range(-1, degree[j]):
+            i = j if a < 0 else neighbor[begin[j] + a]
+            if i > j:
+                continue
+            total = 0.0
+            for c in range(p if dense else size[i]):
+                if dense:
+                    total += W[i, c] * z[c]
+                else:
+                    total += w[first[i] + c] * z[column[first[i] + c]]
+            if a < 0:
+                out_diagonal[j] = total
+            else:
+                out[edge[begin[j] + a]] = total
+        for c in range(p if dense else size[j]):
+            m = c if dense else column[first[j] + c]
+            z[m] = 0.0
+            for slot in range(begin[m], begin[m] + degree[m]):
+                z[neighbor[slot]] = 0.0
+    return out, out_diagonal
