@@ -266,7 +266,7 @@ def open_block(
     nodes = found[:count].copy()
     u = 0 if count > most else count
     V = np.zeros((u, u))
-    where = np.full((0 if W.shape[0] > 0 else u, u), -1)
+    where = np.full((0 if W.shape[0] > 0 else u, u), -1, np.int32)
     inner_first, inner_degree = np.zeros(u, np.int64), np.zeros(u, np.int64)
     closed = np.ones(u, np.bool_)
     slots = 0
@@ -302,11 +302,11 @@ def open_block(
 
 
 @kernel
-def room_for(nodes, size, more):
-    """Entries that sparse rows may need when so many more come to each of these nodes."""
+def room_for(nodes, size):
+    """Entries that the sparse rows of nodes may need when each is to have all of them."""
     total = 0
     for k in nodes:
-        total += 4 * (size[k] + more) + 32
+        total += 4 * (size[k] + nodes.size) + 32
     return total
 
 
@@ -357,44 +357,49 @@ def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touch
 
 
 @kernel
-def row_entries(W, first, size, column, w, k, drop):
-    """The nodes with which k has a covariance above ``drop``, and the covariances."""
-    dense = W.shape[0] > 0
-    most = W.shape[0] if dense else size[k]
-    nodes, values, count = np.empty(most, np.int64), np.empty(most), 0
-    for c in range(most):
-        value = W[k, c] if dense else w[first[k] + c]
-        if abs(value) > drop:
-            nodes[count], values[count] = c if dense else column[first[k] + c], value
-            count += 1
-    return nodes[:count], values[:count]
+def join(W, first, size, room, column, w, s, used, where, i, j, sample, drop):
+    """Give the nodes on one side of a new edge (i, j) their covariance with those on the other.
 
-
-@kernel
-def join(W, first, size, room, column, w, s, used, where, one, one_w, two, two_w, sample, drop):
-    """Give the nodes on one side of a new edge their covariance with those on the other.
-
-    Both sides come as nodes and their covariances with the edge's end.
+    Returns the nodes on both sides and by how much, at most, their rows have changed. Nobody where
+    the sparse rows have no room: then nothing has been done.
     """
-    for _ in range(2):
-        for a in range(one.size):
-            k, x = one[a], sample * one_w[a]
-            if W.shape[0] > 0:
-                for b in range(two.size):
-                    W[k, two[b]] += x * two_w[b]
-                continue
-            before = size[k]
-            for c in range(before):
-                where[column[first[k] + c]] = c
-            for b in range(two.size):
-                c, value = where[two[b]], x * two_w[b]
-                if c >= 0:
-                    w[first[k] + c] += value
-                elif abs(value) > drop:
-                    append(first, size, room, column, w, s, used, k, two[b], value)
-            for c in range(before):
-                where[column[first[k] + c]] = -1
-        one, one_w, two, two_w = two, two_w, one, one_w
+    dense = W.shape[0] > 0
+    most = 2 * W.shape[0] if dense else size[i] + size[j]
+    nodes, value, amounts = np.empty(most, np.int64), np.empty(most), np.empty(most)
+    middle, count = 0, 0
+    for side in range(2):
+        middle, k = count, j if side else i
+        for c in range(W.shape[0] if dense else size[k]):
+            x = W[k, c] if dense else w[first[k] + c]
+            if abs(x) > (0.0 if dense else drop):
+                nodes[count], value[count] = c if dense else column[first[k] + c], x
+                amounts[count] = abs(sample * x)
+                count += 1
+    if not dense:
+        need = 0
+        for a in range(count):
+            need += 4 * (size[nodes[a]] + count) + 32
+        if used[0] + need > w.size:
+            return nodes[:0], amounts[:0]
+    for a in range(count):
+        k, x = nodes[a], sample * value[a]
+        others = range(middle, count) if a < middle else range(middle)
+        if dense:
+            for b in others:
+                W[k, nodes[b]] += x * value[b]
+            continue
+        before = size[k]
+        for c in range(before):
+            where[column[first[k] + c]] = c
+        for b in others:
+            c, y = where[nodes[b]], x * value[b]
+            if c >= 0:
+                w[first[k] + c] += y
+            elif abs(y) > drop:
+                append(first, size, room, column, w, s, used, k, nodes[b], y)
+        for c in range(before):
+            where[column[first[k] + c]] = -1
+    return nodes[:count], amounts[:count]
 
 
 @kernel
@@ -407,38 +412,51 @@ def entry(first, size, column, w, k, m):
 
 
 @kernel
-def curvature(W, first, size, column, w, begin, degree, neighbor, edge, x, x_diagonal):
+def strong_entries(W, first, size, column, w, least):
+    """The entries of W above ``least`` as rows without gaps: where they begin, nodes, values."""
+    dense, p = W.shape[0] > 0, max(W.shape[0], first.size)
+    start = np.zeros(p + 1, np.int64)
+    nodes, values = np.empty(0, np.int64), np.empty(0)
+    for fill in range(2):
+        count = 0
+        for k in range(p):
+            for c in range(p if dense else size[k]):
+                x = W[k, c] if dense else w[first[k] + c]
+                if abs(x) > least:
+                    if fill:
+                        nodes[count], values[count] = c if dense else column[first[k] + c], x
+                    count += 1
+            start[k + 1] = count
+        if not fill:
+            nodes, values = np.empty(count, np.int64), np.empty(count)
+    return start, nodes, values
+
+
+@kernel
+def curvature(start, node, w, begin, degree, neighbor, edge, x, x_diagonal):
     """(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."""
     p = x_diagonal.size
-    out, out_diagonal = np.zeros(x.size), np.zeros(p)
-    z = np.zeros(p)
-    dense = W.shape[0] > 0
+    out, out_diagonal, z = np.zeros(x.size), np.zeros(p), np.zeros(p)
     for j in range(p):
         # Column j of X W.
-        for c in range(p if dense else size[j]):
-            m = c if dense else column[first[j] + c]
-            value = W[j, c] if dense else w[first[j] + c]
-            if value != 0.0:
-                z[m] += x_diagonal[m] * value
-                for slot in range(begin[m], begin[m] + degree[m]):
-                    z[neighbor[slot]] += x[edge[slot]] * value
-        for a in range(-1, degree[j]):
-            i = j if a < 0 else neighbor[begin[j] + a]
+        for c in range(start[j], start[j + 1]):
+            m = node[c]
+            z[m] += x_diagonal[m] * w[c]
+            for slot in range(begin[m], begin[m] + degree[m]):
+                z[neighbor[slot]] += x[edge[slot]] * w[c]
+        for slot in range(begin[j] - 1, begin[j] + degree[j]):
+            i = j if slot < begin[j] else neighbor[slot]
             if i > j:
                 continue
             total = 0.0
-            for c in range(p if dense else size[i]):
-                if dense:
-                    total += W[i, c] * z[c]
-                else:
-                    total += w[first[i] + c] * z[column[first[i] + c]]
-            if a < 0:
+            for c in range(start[i], start[i + 1]):
+                total += w[c] * z[node[c]]
+            if i == j:
                 out_diagonal[j] = total
             else:
-                out[edge[begin[j] + a]] = total
-        for c in range(p if dense else size[j]):
-            m = c if dense else column[first[j] + c]
-            z[m] = 0.0
-            for slot in range(begin[m], begin[m] + degree[m]):
+                out[edge[slot]] = total
+        for c in range(start[j], start[j + 1]):
+            z[node[c]] = 0.0
+            for slot in range(begin[node[c]], begin[node[c]] + degree[node[c]]):
                 z[neighbor[slot]] = 0.0
     return out, out_diagonal

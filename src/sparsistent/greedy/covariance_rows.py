@@ -75,7 +75,9 @@ class CovarianceRows:
     ) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         if not self.is_dense:
-            self.reserve(relaxation.room_for(nodes, self.size, nodes.size))
+            need = int(self.used[0]) + relaxation.room_for(nodes, self.size)
+            while need > self.w.size:
+                self.grow()
         return relaxation.close_block(  # type: ignore[no-any-return]
             self.matrix,
             self.first,
@@ -92,10 +94,9 @@ class CovarianceRows:
             drop,
         )
 
-    def reserve(self, entries: int) -> None:
-        """Have room for so many more entries of sparse rows."""
-        while not self.is_dense and self.used[0] + entries > self.column.size:
-            self.column, self.w, self.s = doubled(self.column), doubled(self.w), doubled(self.s)
+    def grow(self) -> None:
+        """Have twice the room for entries of sparse rows."""
+        self.column, self.w, self.s = doubled(self.column), doubled(self.w), doubled(self.s)
 
 
 def rows_for_search(

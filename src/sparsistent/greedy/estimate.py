@@ -1,9 +1,9 @@
 """The estimate on a graph to the last digits that count, with its certificate.
 
 Newton's method on all free entries at once, each step by conjugate gradients: for X on the graph,
-(W X W) on the graph is the change of W that X makes. A dense W is taken afresh at every step; sparse
-rows stay as the search left them, which leaves the fixed point as it is: residuals always come from
-a fresh factorisation of Θ.
+(W X W) on the graph is the change of W that X makes. There W may be a little off, as the search has
+left it, and small entries may be missing: that does not move the fixed point, as residuals always
+come from a fresh factorisation of Θ.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ from sparsistent.core.factorisation import Factorisation, factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.greedy.covariance_rows import CovarianceRows
+from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import (
     MOST_ENTRIES,
     Change,
@@ -37,6 +38,10 @@ ACCURACY = 1e-3
 MOST_PRODUCTS = 500
 # Up to this squared Newton decrement full steps converge.
 QUADRATIC = 0.1
+# Entries of W up to this do not matter for a step, unless its residual comes to more than this share
+# of the one before.
+NEGLIGIBLE = 1e-4
+SLOW = 0.1
 
 
 def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
@@ -81,30 +86,41 @@ def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
 def polish(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, float]:
     """Refine the estimate: the precision, its factorisation, and the residual found there."""
     precision, factor, missing = _measure(fit)
-    residual = float(np.abs(missing).max())
+    residual, W = float(np.abs(missing).max()), _entries(fit, NEGLIGIBLE)
     for _ in range(MOST_STEPS):
         if residual <= POLISHED:
             break
-        step, decrement = _newton_step(fit, missing)
+        step, decrement = _newton_step(fit, W, missing)
         length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
-        before = fit.theta_diagonal.copy(), fit.theta.copy()
+        diagonal, theta = fit.theta_diagonal, fit.theta
         while True:
-            fit.theta_diagonal = before[0] + length * step[: fit.p]
+            fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
             fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
             try:
                 precision, factor, missing = _measure(fit)
                 break
             except np.linalg.LinAlgError:
-                fit.theta_diagonal, fit.theta[:] = before
                 length /= 2
         previous, residual = residual, float(np.abs(missing).max())
-        if decrement < QUADRATIC and residual > 0.5 * previous:
-            break
+        if residual > SLOW * previous:
+            if decrement < POLISHED**2:
+                break
+            W = _entries(fit, 0.0)
     if residual > POLISHED and fit.p + fit.graph.n_edges <= MOST_ENTRIES:
         solve_components(fit, np.arange(fit.p), Change())
         precision, factor, missing = _measure(fit)
         residual = float(np.abs(missing).max())
     return precision, factor, residual
+
+
+def _entries(fit: FittedGraph, least: float) -> tuple[Integers, Integers, Array]:
+    """The entries of W above ``least``; of a dense W taken afresh where every entry counts."""
+    rows = fit.rows
+    if rows.is_dense and least == 0.0:
+        rows.matrix[:] = invert(precision_matrix(fit).toarray())
+    return kernels.strong_entries(  # type: ignore[no-any-return]
+        rows.matrix, rows.first, rows.size, rows.column, rows.w, least
+    )
 
 
 def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
@@ -117,11 +133,11 @@ def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
     return precision, factor, np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
 
 
-def _newton_step(fit: FittedGraph, missing: Array) -> tuple[Array, float]:
+def _newton_step(
+    fit: FittedGraph, W: tuple[Integers, Integers, Array], missing: Array
+) -> tuple[Array, float]:
     """The X on the graph with (W X W) = −missing there, and the squared Newton decrement."""
-    p, rows, graph = fit.p, fit.rows, fit.graph
-    if rows.is_dense:
-        rows.matrix[:] = invert(precision_matrix(fit).toarray())
+    p, graph = fit.p, fit.graph
     # An entry of X off the diagonal counts twice.
     weight = np.repeat([1.0, 2.0], [p, missing.size - p])
     scale = np.concatenate([np.ones(p), 1.0 + fit.sample[: missing.size - p] ** 2])
@@ -133,20 +149,13 @@ def _newton_step(fit: FittedGraph, missing: Array) -> tuple[Array, float]:
         if norm <= goal:
             break
         edges, diagonal = kernels.curvature(
-            rows.matrix,
-            rows.first,
-            rows.size,
-            rows.column,
-            rows.w,
-            graph.first,
-            graph.degree,
-            graph.neighbor,
-            graph.edge,
-            d[p:],
-            d[:p],
+            *W, graph.first, graph.degree, graph.neighbor, graph.edge, d[p:], d[:p]
         )
         out = np.concatenate([diagonal, edges])
-        length = norm / float(weight * d @ out)
+        slope = float(weight * d @ out)
+        if slope <= 0.0:
+            break
+        length = norm / slope
         x += length * d
         r -= length * out
         decrement += length * norm

@@ -31,7 +31,7 @@ RESOLUTION = 0.1
 FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
 # Entries of W that change by less than this share of the tolerance may be left as they are.
-DROP_SHARE = 0.1
+DROP_SHARE = 0.3
 # Up to this many variables, and where it has more than this share of them, a block is all of W.
 SMALL = 128
 MOST_OF_ALL = 0.4
@@ -75,13 +75,14 @@ class NoEstimateError(ValueError):
 class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
-    ``cost`` is what each edge costs to remove, and ``cost_tops`` the least of each block of them,
+    Entries of W that change by at most ``drop`` may be left as they are. ``cost`` is what each edge costs to remove, and ``cost_tops`` the least of each block of them,
     where they are known.
     """
 
     rows: CovarianceRows
     resolution: float = RESOLUTION
     tolerance: float = field(init=False)
+    drop: float = field(init=False)
     graph: Graph = field(init=False)
     theta: Array = field(init=False)
     sample: Array = field(init=False)
@@ -94,6 +95,7 @@ class FittedGraph:
     def __post_init__(self) -> None:
         p = len(self.rows.source)
         self.tolerance = TOLERANCE * self.resolution if p > FEW else TOLERANCE_FOR_FEW
+        self.drop = DROP_SHARE * self.tolerance
         self.graph = Graph(p)
         self.theta, self.sample = np.zeros((2, len(self.graph.ends)))
         self.cost = np.full(len(self.graph.ends), kernels.UNKNOWN)
@@ -112,15 +114,9 @@ class FittedGraph:
         """The number of variables."""
         return self.theta_diagonal.size
 
-    @property
-    def drop(self) -> float:
-        """Changes of entries of W that may be left out."""
-        return DROP_SHARE * self.tolerance
-
-    @property
-    def least_entry(self) -> float:
-        """Nodes whose covariance is at most this count as nodes of two components."""
-        return 0.0 if self.rows.is_dense else self.drop
+    def are_apart(self, w: float) -> bool:
+        """Whether two nodes with this covariance count as nodes of two components."""
+        return w == 0.0 or (not self.rows.is_dense and abs(w) <= self.drop)
 
 
 @dataclass
@@ -136,7 +132,7 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     s, w = fit.rows.correlation(i, j), fit.rows.entry(i, j)
     if 1.0 - s * s < LEAST_VARIANCE:
         raise NoEstimateError(i, [j])
-    if abs(w) <= fit.least_entry:
+    if fit.are_apart(w):
         return join(fit, i, j, s)
     change = Change()
     link(fit, i, j, s)
@@ -194,33 +190,25 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     fit.theta_diagonal[i] += gain
     fit.theta_diagonal[j] += gain
     fit.loss += math.log1p(-s * s)
-    (one, one_w), (two, two_w) = (
-        kernels.row_entries(
-            rows.matrix, rows.first, rows.size, rows.column, rows.w, end, fit.least_entry
+    while True:
+        nodes, amounts = kernels.join(
+            rows.matrix,
+            rows.first,
+            rows.size,
+            rows.room,
+            rows.column,
+            rows.w,
+            rows.s,
+            rows.used,
+            fit._place,
+            i,
+            j,
+            s,
+            fit.drop,
         )
-        for end in (i, j)
-    )
-    if not rows.is_dense:
-        rows.reserve(kernels.room_for(one, rows.size, two.size))
-        rows.reserve(kernels.room_for(two, rows.size, one.size))
-    kernels.join(
-        rows.matrix,
-        rows.first,
-        rows.size,
-        rows.room,
-        rows.column,
-        rows.w,
-        rows.s,
-        rows.used,
-        fit._place,
-        one,
-        one_w,
-        two,
-        two_w,
-        s,
-        fit.drop,
-    )
-    return Change(rows=[(one, np.abs(s * one_w)), (two, np.abs(s * two_w))])
+        if nodes.size:
+            return Change(rows=[(nodes, amounts)])
+        rows.grow()
 
 
 def _refit(fit: FittedGraph, i: int, j: int, target: float, size: float, change: Change) -> None:
