@@ -35,6 +35,8 @@ UNKNOWN = 1e300
 BLOCK = 128
 # A new edge may take at most this share of a node's residual variance away at once.
 MOST_TAKEN = 0.9
+# Of what has changed in Θ, less than this share of the largest change does not count for the loss.
+LEAST_SHARE = 3e-3
 # While a new edge has come only part of its way, the refit is looser by this factor.
 ON_THE_WAY = 100.0
 
@@ -191,10 +193,10 @@ def relax(
 
 @kernel
 def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
-    """I − V_TT Δ on the nodes T whose entries of Θ have changed, by Δ, or changed most.
+    """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
-    ``change`` has the change of each slot's edge, ``change_diagonal`` that of each node. Where there
-    are more than ``most``, T are those that have changed by more than some limit.
+    ``change`` has the change of each slot's edge, ``change_diagonal`` that of each node. T are at
+    most ``most`` nodes, those that have changed by more than some small share of the largest change.
     """
     u = V.shape[0]
     size, inside, T = np.empty(u), np.full(u, -1), np.empty(u, np.int64)
@@ -204,14 +206,14 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
         for slot in range(first[a], first[a] + degree[a]):
             size[a] = max(size[a], abs(change[slot]))
         largest = max(largest, size[a])
-    limit, count = 0.0, u + most
+    limit, count = LEAST_SHARE * largest, u + most
     while count > most:
         count = 0
         for a in range(u):
             if size[a] > limit:
                 T[count] = a
                 count += 1
-        limit = 2.0 * limit if limit > 0.0 else 1e-3 * largest
+        limit *= 2.0
     for x in range(count):
         inside[T[x]] = x
     out = np.zeros((count, count))

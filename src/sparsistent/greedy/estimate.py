@@ -18,8 +18,11 @@ from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import (
+    FEW,
     MOST_ENTRIES,
+    SMALL,
     Change,
+    approach,
     FittedGraph,
     NoEstimateError,
     insert_edge,
@@ -29,25 +32,33 @@ from sparsistent.greedy.refit import (
     solve_components,
 )
 
+# Of a larger graph, edges that close cycles are put in one by one unless they are more than this many
+# for each variable.
+MANY = 10
 # A fresh factorisation may find this residual in the estimate that is handed out, or else, after so
-# many steps, what it finds is reported.
+# many steps, what it finds is reported. For few variables the last digits cost nothing.
 POLISHED = 1e-8
+POLISHED_FOR_FEW = 1e-13
 MOST_STEPS = 50
+# Up to this many variables, nodes are put right one by one first.
+MOST_APPROACHED = 600
 # A step's own residual, relative to what it is to correct, and the most products that may take.
 ACCURACY = 1e-3
 MOST_PRODUCTS = 500
-# Up to this squared Newton decrement full steps converge.
+# Up to this squared Newton decrement full steps converge; shorter steps than this lead nowhere.
 QUADRATIC = 0.1
+LEAST_LENGTH = 1e-6
 # Entries of W up to this do not matter for a step, unless its residual comes to more than this share
 # of the one before.
-NEGLIGIBLE = 1e-4
+NEGLIGIBLE = 1e-3
 SLOW = 0.1
 
 
 def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
     """The estimate on a given graph; ``rows`` is the covariance of the empty one.
 
-    Edges between components come first, in closed form.
+    Edges between components come first, in closed form; then the others one by one, or, where there
+    are few variables or many edges, all at once.
     """
     fit = FittedGraph(rows)
     root = list(range(fit.p))
@@ -66,51 +77,70 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
         if find(i) != find(j):
             root[find(i)] = find(j)
             join(fit, i, j, s)
-        elif rows.is_dense:
-            inner.append((i, j, s))
         else:
+            inner.append((i, j, s))
+    if rows.is_dense and (fit.p <= SMALL or len(inner) > MANY * fit.p):
+        for edge in inner:
+            link(fit, *edge)
+        if inner:
+            refine(fit)
+    else:
+        for i, j, _ in inner:
             insert_edge(fit, i, j)
-    for edge in inner:
-        link(fit, *edge)
-    if inner:
-        polish(fit)
     return fit
 
 
 def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """The precision and its certificate."""
-    precision, factor, residual = polish(fit)
+    if fit.rows.is_dense and fit.p <= MOST_APPROACHED:
+        approach(fit, 0.1 * _goal(fit))
+    return refine(fit)
+
+
+def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
+    """Bring the residual on the graph to next to nothing: the precision and its certificate."""
+    try:
+        precision, factor, missing = _newton_steps(fit)
+        residual = float(np.abs(missing).max())
+    except np.linalg.LinAlgError:
+        residual = np.inf
+    if residual > POLISHED and (fit.p + fit.graph.n_edges <= MOST_ENTRIES or residual == np.inf):
+        solve_components(fit, np.arange(fit.p), Change())
+        precision, factor, missing = _measure(fit)
+        residual = float(np.abs(missing).max())
     return precision, Certificate(residual, factor.smallest_eigenvalue)
 
 
-def polish(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, float]:
-    """Refine the estimate: the precision, its factorisation, and the residual found there."""
-    precision, factor, missing = _measure(fit)
-    residual, W = float(np.abs(missing).max()), _entries(fit, NEGLIGIBLE)
+def _goal(fit: FittedGraph) -> float:
+    return POLISHED if fit.p > FEW else POLISHED_FOR_FEW
+
+
+def _newton_steps(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
+    """Newton's method, as far as it goes; an error where Θ is not positive definite."""
+    measured = _measure(fit)
+    residual, W = float(np.abs(measured[2]).max()), _entries(fit, NEGLIGIBLE)
     for _ in range(MOST_STEPS):
-        if residual <= POLISHED:
+        if residual <= _goal(fit):
             break
-        step, decrement = _newton_step(fit, W, missing)
+        step, decrement = _newton_step(fit, W, measured[2])
         length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
-        diagonal, theta = fit.theta_diagonal, fit.theta
+        diagonal, theta, previous = fit.theta_diagonal, fit.theta, residual
         while True:
             fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
             fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
             try:
-                precision, factor, missing = _measure(fit)
+                measured = _measure(fit)
                 break
             except np.linalg.LinAlgError:
                 length /= 2
-        previous, residual = residual, float(np.abs(missing).max())
+                if length < LEAST_LENGTH:
+                    raise
+        residual = float(np.abs(measured[2]).max())
         if residual > SLOW * previous:
-            if decrement < POLISHED**2:
+            if previous < POLISHED or fit.theta_diagonal.max() * LEAST_VARIANCE > 1.0:
                 break
             W = _entries(fit, 0.0)
-    if residual > POLISHED and fit.p + fit.graph.n_edges <= MOST_ENTRIES:
-        solve_components(fit, np.arange(fit.p), Change())
-        precision, factor, missing = _measure(fit)
-        residual = float(np.abs(missing).max())
-    return precision, factor, residual
+    return measured
 
 
 def _entries(fit: FittedGraph, least: float) -> tuple[Integers, Integers, Array]:

@@ -35,16 +35,17 @@ DROP_SHARE = 0.3
 # Up to this many variables, and where it has more than this share of them, a block is all of W.
 SMALL = 128
 MOST_OF_ALL = 0.4
-# Updates of nodes, for each variable, after which Newton's method takes over, and the largest
-# number of free entries that it is given.
+# Updates of nodes, for each variable, after which Newton's method takes over, those after which it
+# does when more digits are wanted, and the largest number of free entries that it is given.
 MOST_UPDATES = 1_000
+CHEAP = 50
 MOST_ENTRIES = 3_000
 # An estimate that cannot be brought below this mismatch does not exist, to the precision of
 # floating-point numbers.
 MISMATCH = 1e-7
 # The change of the loss is that of the nodes whose entries have changed most, up to this many: the
-# estimate is a minimum, so the others count by the square of their change. Where all of a larger W
-# changes at each step, the loss is taken afresh after so many changes.
+# estimate is a minimum, so the others count by the square of their change. Where all of W changes at
+# each step, the loss is taken afresh after so many changes, and each time for few variables.
 MOST_MOVED = 96
 REFRESH = 16
 
@@ -144,9 +145,7 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     """Remove an edge and refit."""
     i, j = fit.graph.ends[number].tolist()
     size = abs(float(fit.theta[number])) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
-    fit.loss += float(
-        removal_cost(fit.sample[number], fit.sample[number], fit.theta[number])
-    )
+    fit.loss += float(removal_cost(fit.sample[number], fit.sample[number], fit.theta[number]))
     last = fit.graph.unlink(number)
     for values in (fit.theta, fit.sample, fit.cost):
         values[number] = values[last]
@@ -156,11 +155,9 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     return change
 
 
-def settle(fit: FittedGraph, tolerance: float) -> Change:
-    """Refit until no node is wrong by more than this tolerance."""
-    change = Change()
-    _put_right(fit, fit._everyone, tolerance, change)
-    return change
+def approach(fit: FittedGraph, tolerance: float) -> None:
+    """Put the nodes of a dense W right to within a tolerance, as far as that is cheap."""
+    _relax_everywhere(fit, fit._everyone, NOBODY, 0.0, tolerance, CHEAP * fit.p)
 
 
 def precision_matrix(fit: FittedGraph) -> sparse.csr_array:
@@ -221,39 +218,33 @@ def _refit(fit: FittedGraph, i: int, j: int, target: float, size: float, change:
     share = 0.5
     while 0.0 < share < 1.0:
         level = fit.drop / max(size, fit.drop)
-        share, nodes = _relax(fit, pair, pair, level, target, fit.tolerance, change)
+        share, nodes = _relax(fit, pair, pair, level, target, change)
     if share == 0.0:
         solve_components(fit, pair, change)
     else:
-        _put_right(fit, nodes, fit.tolerance, change)
+        _put_right(fit, nodes, change)
 
 
-def _put_right(fit: FittedGraph, nodes: Integers, tolerance: float, change: Change) -> None:
+def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
     """Put all of these nodes right that are wrong by more than the tolerance, and what follows."""
     while True:
-        loose = nodes[fit.pending[nodes] > tolerance]
+        loose = nodes[fit.pending[nodes] > fit.tolerance]
         if loose.size == 0:
             return
-        share, nodes = _relax(fit, loose, NOBODY, DROP_SHARE, 0.0, tolerance, change)
+        share, nodes = _relax(fit, loose, NOBODY, DROP_SHARE, 0.0, change)
         if share == 0.0:
             solve_components(fit, loose, change)
             return
 
 
 def _relax(
-    fit: FittedGraph,
-    starts: Integers,
-    pair: Integers,
-    level: float,
-    target: float,
-    tolerance: float,
-    change: Change,
+    fit: FittedGraph, starts: Integers, pair: Integers, level: float, target: float, change: Change
 ) -> tuple[float, Integers]:
     """Put nodes right around some: the share that a new edge has come, and the nodes looked at."""
     rows, graph = fit.rows, fit.graph
-    everywhere = fit.p <= SMALL
-    if not everywhere:
-        nodes, V, where, *inner = kernels.open_block(
+    in_place = rows.is_dense and fit.p <= SMALL
+    if not in_place:
+        nodes, V, where, first, degree, neighbor, edge, closed = kernels.open_block(
             rows.matrix,
             rows.first,
             rows.size,
@@ -269,13 +260,10 @@ def _relax(
             level,
             MOST_OF_ALL * fit.p if rows.is_dense else fit.p,
         )
-        everywhere = len(V) == 0
-    if everywhere:
-        nodes, V, places = fit._everyone, rows.matrix, starts
-        inner = [graph.first, graph.degree, graph.neighbor, graph.edge, fit._all_closed]
-    else:
-        places = np.arange(starts.size)
-    first, degree, neighbor, edge, closed = inner
+    if in_place or len(V) == 0:
+        change.everywhere = True
+        share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
+        return share, fit._everyone
     before, diagonal_before = fit.theta[edge], fit.theta_diagonal[nodes]
     share, touched = kernels.relax(
         V,
@@ -290,38 +278,95 @@ def _relax(
         fit.cost,
         fit.cost_tops,
         fit.pending,
-        places,
-        places[0] if pair.size else -1,
-        places[1] if pair.size else -1,
+        np.arange(starts.size),
+        0 if pair.size else -1,
+        1,
         target,
-        tolerance,
+        fit.tolerance,
         LEAST_VARIANCE,
         MOST_UPDATES * fit.p,
     )
-    if share == 0.0:
-        return share, nodes
-    if not everywhere:
-        amounts = rows.write(nodes, V, where, touched, fit.drop)
-        change.rows.append((nodes, amounts))
-    change.everywhere |= everywhere
-    fit._loss_age += everywhere
-    if everywhere and (fit.p <= SMALL or fit._loss_age > REFRESH):
-        # p + log det W.
-        factor, _ = linalg.lapack.dpotrf(V)
-        fit.loss = fit.p + 2.0 * float(np.log(factor.diagonal()).sum())
-        fit._loss_age = 0
-    else:
-        moved = kernels.what_moved(
+    if share > 0.0:
+        change.rows.append((nodes, rows.write(nodes, V, where, touched, fit.drop)))
+        _note_loss(
+            fit,
             V,
             first,
             degree,
             neighbor,
             fit.theta[edge] - before,
             fit.theta_diagonal[nodes] - diagonal_before,
-            MOST_MOVED,
         )
-        fit.loss += len(moved) - float(moved.trace()) + float(np.linalg.slogdet(moved)[1])
     return share, nodes
+
+
+def _relax_everywhere(
+    fit: FittedGraph,
+    starts: Integers,
+    pair: Integers,
+    target: float,
+    tolerance: float,
+    limit: int,
+) -> float:
+    """Put nodes right in all of a dense W: the share that a new edge has come."""
+    W, graph = fit.rows.matrix, fit.graph
+    fresh = fit.p <= FEW or fit._loss_age >= REFRESH
+    if not fresh:
+        before, diagonal_before = fit.theta[graph.edge], fit.theta_diagonal.copy()
+    share, _ = kernels.relax(
+        W,
+        fit._everyone,
+        graph.first,
+        graph.degree,
+        graph.neighbor,
+        graph.edge,
+        fit._all_closed,
+        fit.theta,
+        fit.theta_diagonal,
+        fit.cost,
+        fit.cost_tops,
+        fit.pending,
+        starts,
+        pair[0] if pair.size else -1,
+        pair[1] if pair.size else -1,
+        target,
+        tolerance,
+        LEAST_VARIANCE,
+        limit,
+    )
+    if share == 0.0:
+        return share
+    if fresh:
+        # The loss of an estimate is p + log det W.
+        factor, _ = linalg.lapack.dpotrf(W)
+        fit.loss = fit.p + 2.0 * float(np.log(factor.diagonal()).sum())
+        fit._loss_age = 0
+    else:
+        _note_loss(
+            fit,
+            W,
+            graph.first,
+            graph.degree,
+            graph.neighbor,
+            fit.theta[graph.edge] - before,
+            fit.theta_diagonal - diagonal_before,
+        )
+        fit._loss_age += 1
+    return share
+
+
+def _note_loss(
+    fit: FittedGraph,
+    V: Array,
+    first: Integers,
+    degree: Integers,
+    neighbor: Integers,
+    change: Array,
+    change_diagonal: Array,
+) -> None:
+    """Bring the loss up to date after a change of Θ, given by slots and on the diagonal."""
+    moved = kernels.what_moved(V, first, degree, neighbor, change, change_diagonal, MOST_MOVED)
+    fit.loss += len(moved) - float(moved.trace()) + float(np.linalg.slogdet(moved)[1])
 
 
 def solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
