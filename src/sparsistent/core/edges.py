@@ -5,8 +5,7 @@ Everything is at unit variances; W, dense or sparse, is that of :mod:`sparsisten
 
 import math
 
-from sparsistent.core.jit import kernel
-from sparsistent.core.relaxation import BLOCK, UNKNOWN
+from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
 
 # Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
 # by at most SLOPE times what w does.

@@ -1,4 +1,4 @@
-"""The one decorator that compiles.
+"""The one decorator that compiles, and what files of kernels have in common.
 
 Kernels release the GIL, so that threads can run them side by side, and keep their machine code on
 disk, so that only the first run after an installation compiles. Where no directory can be written
@@ -10,6 +10,10 @@ from typing import Any
 
 import numba
 
+# In place of what is not known: a correlation, the cost of an edge, the maximum of a block.
+UNKNOWN = 1e300
+# Nodes whose largest gain, or edges whose least cost, is kept as one number.
+BLOCK = 128
 # Sums and maxima may be taken in any order, which lets loops use vector instructions; in return no
 # kernel may meet or use NaN. Infinity means what it always means.
 FASTMATH = {"reassoc", "contract", "nsz", "nnan"}

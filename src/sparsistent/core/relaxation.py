@@ -27,12 +27,8 @@ import math
 
 import numpy as np
 
-from sparsistent.core.jit import kernel
+from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
 
-# In place of what is not known: a correlation, the cost of an edge, the maximum of a block.
-UNKNOWN = 1e300
-# Nodes whose largest gain, or edges whose least cost, is kept as one number.
-BLOCK = 128
 # A new edge may take at most this share of a node's residual variance away at once.
 MOST_TAKEN = 0.9
 # Of what has changed in Θ, less than this share of the largest change does not count for the loss.
