@@ -180,3 +180,30 @@ def best_pair(
                     bound[k], partner[k] = gain, m
                     need = max(need, LEAST_RATIO * math.sqrt(min(gain, TAME_GAIN)))
         height[k] = max(height[k], math.sqrt(bound[k]))
+
+
+@kernel
+def best_beside(W, first, size, column, w, s, values, i, j, least, strong):
+    """The largest gain above ``least`` of pairs, other than (i, j), that compete with it.
+
+    Those are pairs one of whose ends has a covariance above ``strong`` with i or j.
+    """
+    dense, best = W.shape[0] > 0, least
+    for c in range(2 * W.shape[0] if dense else size[i] + size[j]):
+        if dense:
+            k = c % W.shape[0]
+            near = W[i if c < W.shape[0] else j, k]
+        else:
+            slot = first[i] + c if c < size[i] else first[j] + c - size[i]
+            k, near = column[slot], w[slot]
+        if abs(near) <= strong:
+            continue
+        need = LEAST_RATIO * math.sqrt(min(best, TAME_GAIN))
+        for slot in range(0 if dense else first[k], W.shape[0] if dense else first[k] + size[k]):
+            m = slot if dense else column[slot]
+            x = values[k, m] if dense else s[slot]
+            y = W[k, m] if dense else w[slot]
+            if abs(x - y) > need and x != UNKNOWN and m != k:
+                if not ((k == i and m == j) or (k == j and m == i)):
+                    best = max(best, coordinate_gain(x, y))
+    return best

@@ -6,16 +6,28 @@ rows whose bound is the largest of all are looked at again. Costs of edges chang
 does.
 """
 
+import math
+
 import numpy as np
 
 from sparsistent.core import edges as kernels
 from sparsistent.core.moments import LEAST_GAIN
 from sparsistent.greedy.graph import doubled
-from sparsistent.greedy.refit import Change, FittedGraph
+from sparsistent.greedy.refit import Change, FittedGraph, tighten
 
 # A gain above ε ≤ 0.3 needs |s − w| > κ = 0.9 √ε. So a pair can become an edge only where |w| is
 # above this share of κ, or |s| above the rest.
 COVARIANCE_SHARE = 0.25
+# Two gains are close where their roots differ by less than so many times the error of W. Then W is
+# refitted, each time to this share of the error, as often as the error is above this share of what
+# it was. A pair competes with those that have an end with a covariance above STRONG with one of its
+# ends; up to so many variables a lower bar is no burden.
+STRONG = 0.5
+STRONG_AMONG_FEW = 0.2
+MODERATE = 300
+MARGIN = 10.0
+TIGHTER = 0.1
+LEAST_ERROR = 0.05
 
 
 def least_difference(threshold: float) -> float:
@@ -42,9 +54,41 @@ class Candidates:
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
         self._all_stale = False
+        self._error = fit.tolerance
 
     def best_pair(self) -> tuple[int, int, float] | None:
-        """The pair outside the graph with the largest gain, if that is above the threshold."""
+        """The pair outside the graph with the largest gain, if that is above the threshold.
+
+        Where its lead may be an error of the refit, the refit is made tighter.
+        """
+        error = self._error
+        while (pair := self._best_pair()) is not None:
+            i, j, gain = pair
+            if error < LEAST_ERROR * self._error or not self._is_close(i, j, gain, error):
+                return pair
+            error *= TIGHTER
+            self.update(tighten(self.fit, i, j, error / self._error))
+        return None
+
+    def _is_close(self, i: int, j: int, gain: float, error: float) -> bool:
+        """Whether a pair's lead over the threshold or a competitor may come from an error of W."""
+        rows = self.fit.rows
+        level = max(math.sqrt(gain) - MARGIN * error, 0.0) ** 2
+        return level < self.threshold or level < kernels.best_beside(
+            rows.matrix,
+            rows.first,
+            rows.size,
+            rows.column,
+            rows.w,
+            rows.s,
+            rows.source,
+            i,
+            j,
+            level,
+            STRONG if self.fit.p > MODERATE else STRONG_AMONG_FEW,
+        )
+
+    def _best_pair(self) -> tuple[int, int, float] | None:
         rows = self.fit.rows
         if self._all_stale:
             i, j, gain = kernels.best_of_all(rows.source, rows.matrix, self.threshold)
@@ -73,13 +117,23 @@ class Candidates:
         """About how many pairs there are above the threshold: two rows have the same pair."""
         return int(np.count_nonzero(self._bound > self.threshold)) // 2
 
-    def cheapest_edge(self) -> tuple[int, float]:
-        """The number of the edge that costs least to remove, and its cost."""
-        fit = self.fit
-        number = kernels.cheapest_edge(
-            fit.theta, fit.sample, fit.graph.n_edges, fit.cost, fit.cost_tops
-        )
-        return number, float(fit.cost[number])
+    def cheapest_edge(self, most: float) -> tuple[int, float] | None:
+        """The number of the edge that costs least to remove, and its cost, if at most ``most``.
+
+        Where that may be an error of the refit, the refit is made tighter.
+        """
+        fit, error = self.fit, self._error
+        while True:
+            number = kernels.cheapest_edge(
+                fit.theta, fit.sample, fit.graph.n_edges, fit.cost, fit.cost_tops
+            )
+            cost = float(fit.cost[number])
+            close = abs(math.sqrt(cost) - math.sqrt(most)) < MARGIN * error
+            if error < LEAST_ERROR * self._error or not close:
+                return (number, cost) if cost <= most else None
+            error *= TIGHTER
+            i, j = fit.graph.ends[number].tolist()
+            self.update(tighten(fit, i, j, error / self._error))
 
     def update(self, change: Change) -> None:
         """Take note of what a refit has changed."""

@@ -18,7 +18,7 @@ from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
-MOST_DENSE = 1500
+MOST_DENSE = 600
 # Where more than this share of all pairs are candidates, a matrix is better at any size.
 MOST_CANDIDATES = 0.05
 

@@ -42,8 +42,6 @@ POLISHED_FOR_FEW = 1e-13
 MOST_STEPS = 50
 # Up to this many variables, nodes are put right one by one first.
 MOST_APPROACHED = 600
-# Up to this many free entries, the Hessian of all of them is cheaper than conjugate gradients.
-FEW_ENTRIES = 300
 # A step's own residual, relative to what it is to correct, and the most products that may take.
 ACCURACY = 1e-3
 MOST_PRODUCTS = 500
@@ -106,9 +104,7 @@ def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
         residual = float(np.abs(missing).max())
     except np.linalg.LinAlgError:
         residual = np.inf
-    n_entries = fit.p + fit.graph.n_edges
-    enough = _goal(fit) if n_entries <= FEW_ENTRIES else POLISHED
-    if residual > enough and (n_entries <= MOST_ENTRIES or residual == np.inf):
+    if residual > _goal(fit) and _is_direct(fit) or residual == np.inf:
         solve_components(fit, np.arange(fit.p), Change())
         precision, factor, missing = _measure(fit)
         residual = float(np.abs(missing).max())
@@ -119,12 +115,17 @@ def _goal(fit: FittedGraph) -> float:
     return POLISHED if fit.p > FEW else POLISHED_FOR_FEW
 
 
+def _is_direct(fit: FittedGraph) -> bool:
+    """Whether the Hessian of all free entries is cheaper than conjugate gradients."""
+    return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
+
+
 def _newton_steps(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
     """Newton's method, as far as it goes; an error where Θ is not positive definite."""
     measured = _measure(fit)
     residual, W = float(np.abs(measured[2]).max()), _entries(fit, NEGLIGIBLE)
     for _ in range(MOST_STEPS):
-        if residual <= _goal(fit) or fit.p + fit.graph.n_edges <= FEW_ENTRIES:
+        if residual <= _goal(fit) or _is_direct(fit):
             break
         step, decrement = _newton_step(fit, W, measured[2])
         length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)

@@ -8,7 +8,7 @@ paper                 meaning                                    here
 ε_S                   stopping threshold                         ``threshold``
 ν                     backward factor                            ``nu``
 δ_f⁽ᵏ⁾                gain with which the k-th edge came          ``delta[k - 1]``
-(i*, j*), α*          best pair, best step                       ``forward_step``
+(i*, j*)              pair with the largest gain                 ``candidates``
 ====================  =========================================  =====================
 
 Each round adds the pair whose own entry lowers the loss most, refits all entries, and then takes
@@ -70,7 +70,7 @@ def search(
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
             steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
-            while delta and (edge := backward_step(candidates, nu * delta[-1])) is not None:
+            while delta and (edge := candidates.cheapest_edge(nu * delta[-1])) is not None:
                 number, cost = edge
                 i, j = fit.graph.ends[number].tolist()
                 candidates.update(delete_edge(fit, number))
@@ -84,9 +84,3 @@ def search(
     if report is not None:
         report("search", len(delta), len(delta))
     return Path(tuple(steps), threshold), fit
-
-
-def backward_step(candidates: Candidates, most: float) -> tuple[int, float] | None:
-    """The edge that costs least to remove, if that is at most ``most``."""
-    number, cost = candidates.cheapest_edge()
-    return (number, cost) if cost <= most else None

@@ -72,10 +72,10 @@ class Graph:
             self.ends[number] = self.ends[last_edge]
         return last_edge
 
-    def component(self, start: int) -> Integers:
-        """All nodes that can be reached from one, sorted."""
-        seen = {start}
-        stack = [start]
+    def components(self, starts: Integers) -> Integers:
+        """All nodes that can be reached from some, sorted."""
+        stack = starts.tolist()
+        seen = set(stack)
         while stack:
             for other in self.neighbors(stack.pop()).tolist():
                 if other not in seen:

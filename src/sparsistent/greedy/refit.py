@@ -32,6 +32,9 @@ FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
 # Entries of W that change by less than this share of the tolerance may be left as they are.
 DROP_SHARE = 0.3
+# Nodes with a covariance above this are near each other; most nodes around which one block is made.
+NEAR = 0.03
+MOST_STARTS = 32
 # Up to this many variables, and where it has more than this share of them, a block is all of W.
 SMALL = 128
 MOST_OF_ALL = 0.4
@@ -155,6 +158,18 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     return change
 
 
+def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
+    """Refit the nodes around a pair to this share of the tolerance."""
+    change, pair, tolerance = Change(), np.array([i, j]), fit.tolerance
+    fit.tolerance *= share
+    try:
+        if _relax(fit, pair, NOBODY, NEAR, 0.0, change)[0] == 0.0:
+            solve_components(fit, pair, change)
+    finally:
+        fit.tolerance = tolerance
+    return change
+
+
 def approach(fit: FittedGraph, tolerance: float) -> None:
     """Put the nodes of a dense W right to within a tolerance, as far as that is cheap."""
     _relax_everywhere(fit, fit._everyone, NOBODY, 0.0, tolerance, CHEAP * fit.p)
@@ -231,10 +246,11 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
         loose = nodes[fit.pending[nodes] > fit.tolerance]
         if loose.size == 0:
             return
-        share, nodes = _relax(fit, loose, NOBODY, DROP_SHARE, 0.0, change)
+        share, reached = _relax(fit, loose[:MOST_STARTS], NOBODY, DROP_SHARE, 0.0, change)
         if share == 0.0:
             solve_components(fit, loose, change)
             return
+        nodes = np.union1d(loose, reached)
 
 
 def _relax(
@@ -372,7 +388,7 @@ def _note_loss(
 def solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
     """Solve the components of some nodes by Newton's method on all of their free entries."""
     graph, rows = fit.graph, fit.rows
-    nodes = np.unique(np.concatenate([graph.component(k) for k in members.tolist()]))
+    nodes = graph.components(members)
     edges = np.unique(np.concatenate([graph.edge[graph.slots(k)] for k in nodes.tolist()]))
     if nodes.size + edges.size > MOST_ENTRIES:
         raise _no_estimate(fit, int(nodes[np.argmax(fit.theta_diagonal[nodes])]))
