@@ -90,7 +90,9 @@ def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
     assert total.__doc__ == "Sum."
 
 
-@pytest.mark.parametrize("name", ["edges.py", "relaxation.py", "nodes.py", "takahashi.py", "tiles.py"])
+@pytest.mark.parametrize(
+    "name", ["edges.py", "relaxation.py", "nodes.py", "takahashi.py", "tiles.py"]
+)
 def test_a_file_of_kernels_stands_alone(name):
     """Numba's cache does not notice changes in other files, and LAPACK calls compile slowly."""
     tree = ast.parse((SOURCE / "core" / name).read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ from sparsistent.core.likelihood import Certificate
 from sparsistent.core.newton import newton
 from sparsistent.greedy import refit
 from sparsistent.greedy.covariance_rows import dense_rows
-from sparsistent.greedy.global_greedy import search
 from sparsistent.greedy.estimate import estimate, fit_graph
+from sparsistent.greedy.global_greedy import search
 from sparsistent.greedy.refit import delete_edge, insert_edge
 
 

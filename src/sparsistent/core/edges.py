@@ -203,7 +203,7 @@ def best_beside(W, first, size, column, w, s, values, i, j, least, strong):
             m = slot if dense else column[slot]
             x = values[k, m] if dense else s[slot]
             y = W[k, m] if dense else w[slot]
-            if abs(x - y) > need and x != UNKNOWN and m != k:
-                if not ((k == i and m == j) or (k == j and m == i)):
-                    best = max(best, coordinate_gain(x, y))
+            same = (k == i and m == j) or (k == j and m == i)
+            if abs(x - y) > need and x != UNKNOWN and m != k and not same:
+                best = max(best, coordinate_gain(x, y))
     return best

@@ -206,7 +206,7 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
     ``change`` has the change of each slot's edge, ``change_diagonal`` that of each node. T are at
-    most ``most`` nodes, those that have changed by more than some small share of the largest change.
+    most ``most`` nodes, those that have changed by more than some share of the largest change.
     """
     u = V.shape[0]
     size, inside, T = np.empty(u), np.full(u, -1), np.empty(u, np.int64)

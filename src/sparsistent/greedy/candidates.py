@@ -12,8 +12,7 @@ import numpy as np
 
 from sparsistent.core import edges as kernels
 from sparsistent.core.moments import LEAST_GAIN
-from sparsistent.greedy.graph import doubled
-from sparsistent.greedy.refit import Change, FittedGraph, tighten
+from sparsistent.greedy.refit import FEW, Change, FittedGraph, tighten
 
 # A gain above ε ≤ 0.3 needs |s − w| > κ = 0.9 √ε. So a pair can become an edge only where |w| is
 # above this share of κ, or |s| above the rest.
@@ -55,6 +54,8 @@ class Candidates:
         self._tops = np.full(blocks, np.inf)
         self._all_stale = False
         self._error = fit.tolerance
+        settled = fit.p <= FEW or fit.is_crowded
+        self._least_error = self._error if settled else LEAST_ERROR * self._error
 
     def best_pair(self) -> tuple[int, int, float] | None:
         """The pair outside the graph with the largest gain, if that is above the threshold.
@@ -64,7 +65,7 @@ class Candidates:
         error = self._error
         while (pair := self._best_pair()) is not None:
             i, j, gain = pair
-            if error < LEAST_ERROR * self._error or not self._is_close(i, j, gain, error):
+            if error <= self._least_error or not self._is_close(i, j, gain, error):
                 return pair
             error *= TIGHTER
             self.update(tighten(self.fit, i, j, error / self._error))
@@ -129,7 +130,7 @@ class Candidates:
             )
             cost = float(fit.cost[number])
             close = abs(math.sqrt(cost) - math.sqrt(most)) < MARGIN * error
-            if error < LEAST_ERROR * self._error or not close:
+            if error <= self._least_error or not close:
                 return (number, cost) if cost <= most else None
             error *= TIGHTER
             i, j = fit.graph.ends[number].tolist()

@@ -22,9 +22,9 @@ from sparsistent.greedy.refit import (
     MOST_ENTRIES,
     SMALL,
     Change,
-    approach,
     FittedGraph,
     NoEstimateError,
+    approach,
     insert_edge,
     join,
     link,
@@ -32,8 +32,8 @@ from sparsistent.greedy.refit import (
     solve_components,
 )
 
-# Of a larger graph, edges that close cycles are put in one by one unless they are more than this many
-# for each variable.
+# Of a larger graph, edges that close cycles are put in one by one unless they are more than this
+# many for each variable.
 MANY = 10
 # A fresh factorisation may find this residual in the estimate that is handed out, or else, after so
 # many steps, what it finds is reported. For few variables the last digits cost nothing.
@@ -48,8 +48,8 @@ MOST_PRODUCTS = 500
 # Up to this squared Newton decrement full steps converge; shorter steps than this lead nowhere.
 QUADRATIC = 0.1
 LEAST_LENGTH = 1e-6
-# Entries of W up to this do not matter for a step, unless its residual comes to more than this share
-# of the one before.
+# Entries of W up to this do not matter for a step, unless its residual comes to more than this
+# share of the one before.
 NEGLIGIBLE = 1e-3
 SLOW = 0.1
 
@@ -104,7 +104,7 @@ def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
         residual = float(np.abs(missing).max())
     except np.linalg.LinAlgError:
         residual = np.inf
-    if residual > _goal(fit) and _is_direct(fit) or residual == np.inf:
+    if residual == np.inf or (residual > _goal(fit) and _is_direct(fit)):
         solve_components(fit, np.arange(fit.p), Change())
         precision, factor, missing = _measure(fit)
         residual = float(np.abs(missing).max())

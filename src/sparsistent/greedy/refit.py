@@ -18,15 +18,17 @@ from scipy import linalg, sparse
 from sparsistent.core import relaxation as kernels
 from sparsistent.core.edges import removal_cost
 from sparsistent.core.factorisation import factorise
+from sparsistent.core.jit import BLOCK, UNKNOWN
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
-from sparsistent.greedy.covariance_rows import CovarianceRows
+from sparsistent.greedy.covariance_rows import MOST_DENSE, CovarianceRows
 from sparsistent.greedy.graph import Graph, Integers, doubled
 
 # No node may be wrong by more than this share of the resolution when a step's refit ends; for few
-# variables the last digits cost nothing.
+# variables the last digits cost nothing, and where many are all correlated each costs a lot.
 TOLERANCE = 1e-3
+TOLERANCE_IN_A_CROWD = 5e-3
 RESOLUTION = 0.1
 FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
@@ -47,8 +49,8 @@ MOST_ENTRIES = 3_000
 # floating-point numbers.
 MISMATCH = 1e-7
 # The change of the loss is that of the nodes whose entries have changed most, up to this many: the
-# estimate is a minimum, so the others count by the square of their change. Where all of W changes at
-# each step, the loss is taken afresh after so many changes, and each time for few variables.
+# estimate is a minimum, so the others count by the square of their change. Where all of W changes
+# at each step, the loss is taken afresh after so many changes, and each time for few variables.
 MOST_MOVED = 96
 REFRESH = 16
 
@@ -79,8 +81,8 @@ class NoEstimateError(ValueError):
 class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
-    Entries of W that change by at most ``drop`` may be left as they are. ``cost`` is what each edge costs to remove, and ``cost_tops`` the least of each block of them,
-    where they are known.
+    Entries of W that change by at most ``drop`` may be left as they are. ``cost`` is what each edge
+    costs to remove, and ``cost_tops`` the least of each block of them, where they are known.
     """
 
     rows: CovarianceRows
@@ -97,13 +99,15 @@ class FittedGraph:
     loss: float = field(init=False)
 
     def __post_init__(self) -> None:
-        p = len(self.rows.source)
+        p = self.p
         self.tolerance = TOLERANCE * self.resolution if p > FEW else TOLERANCE_FOR_FEW
+        if self.is_crowded:
+            self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
         self.drop = DROP_SHARE * self.tolerance
         self.graph = Graph(p)
         self.theta, self.sample = np.zeros((2, len(self.graph.ends)))
-        self.cost = np.full(len(self.graph.ends), kernels.UNKNOWN)
-        self.cost_tops = np.full(len(self.graph.ends), kernels.UNKNOWN)
+        self.cost = np.full(len(self.graph.ends), UNKNOWN)
+        self.cost_tops = np.full(len(self.graph.ends), UNKNOWN)
         self.theta_diagonal = np.ones(p)
         self.pending = np.zeros(p)
         self.loss = float(p)
@@ -116,7 +120,12 @@ class FittedGraph:
     @property
     def p(self) -> int:
         """The number of variables."""
-        return self.theta_diagonal.size
+        return len(self.rows.source)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are many variables and all are correlated, so that steps are expensive."""
+        return self.rows.is_dense and self.p > MOST_DENSE
 
     def are_apart(self, w: float) -> bool:
         """Whether two nodes with this covariance count as nodes of two components."""
@@ -152,7 +161,7 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     last = fit.graph.unlink(number)
     for values in (fit.theta, fit.sample, fit.cost):
         values[number] = values[last]
-    fit.cost_tops[[number // kernels.BLOCK, last // kernels.BLOCK]] = kernels.UNKNOWN
+    fit.cost_tops[[number // BLOCK, last // BLOCK]] = UNKNOWN
     change = Change()
     _refit(fit, i, j, 0.0, size, change)
     return change
@@ -191,7 +200,7 @@ def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
         fit.theta, fit.sample = doubled(fit.theta), doubled(fit.sample)
         fit.cost, fit.cost_tops = doubled(fit.cost), doubled(fit.cost_tops)
     fit.theta[number], fit.sample[number] = 0.0, s
-    fit.cost[number] = fit.cost_tops[number // kernels.BLOCK] = kernels.UNKNOWN
+    fit.cost[number] = fit.cost_tops[number // BLOCK] = UNKNOWN
 
 
 def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
@@ -329,6 +338,7 @@ def _relax_everywhere(
     fresh = fit.p <= FEW or fit._loss_age >= REFRESH
     if not fresh:
         before, diagonal_before = fit.theta[graph.edge], fit.theta_diagonal.copy()
+    share: float
     share, _ = kernels.relax(
         W,
         fit._everyone,
@@ -408,7 +418,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     np.fill_diagonal(V, 1.0)
     fit.theta_diagonal[nodes] = np.diag(precision)
     fit.theta[edges] = precision[i, j]
-    fit.cost[edges] = fit.cost_tops[edges // kernels.BLOCK] = kernels.UNKNOWN
+    fit.cost[edges] = fit.cost_tops[edges // BLOCK] = UNKNOWN
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full(nodes.size, 2.0)))
