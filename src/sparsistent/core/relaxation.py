@@ -41,15 +41,15 @@ ON_THE_WAY = 100.0
 
 
 @kernel
-def regress(V, member, start, size, k, least, factor, beta):
-    """Coefficients of node k on members, given as ``size`` places from ``start``: 1 − S_kN β.
+def regress(V, member, size, k, least, factor, beta):
+    """Coefficients of node k on the first ``size`` members: its residual variance, 1 − S_kN β.
 
     Returns 0 where that is below ``least``, or the members are collinear.
     """
     for a in range(size):
-        x = member[start + a]
+        x = member[a]
         for b in range(a + 1):
-            t = V[x, member[start + b]]
+            t = V[x, member[b]]
             for c in range(b):
                 t -= factor[a, c] * factor[b, c]
             if a > b:
@@ -60,7 +60,7 @@ def regress(V, member, start, size, k, least, factor, beta):
                 return 0.0
     variance = 1.0
     for a in range(size):
-        t = V[k, member[start + a]]
+        t = V[k, member[a]]
         for c in range(a):
             t -= factor[a, c] * beta[c]
         beta[a] = t * factor[a, a]
@@ -109,21 +109,21 @@ def relax(
     for a in range(u):
         widest = max(widest, degree[a] + 1)
     factor, beta = np.empty((widest, widest)), np.empty(widest)
+    member = np.empty(widest, np.int64)
     share, moved = 1.0, 0.0
     if i >= 0:
-        member = np.empty(widest, np.int64)
         size, linked = degree[i], False
         for a in range(size):
             member[a] = neighbor[first[i] + a]
             linked |= member[a] == j
         member[size] = j
-        before = regress(V, member, 0, size if linked else size + 1, i, least, factor, beta)
+        before = regress(V, member, size if linked else size + 1, i, least, factor, beta)
         origin, after = V[i, j], 0.0
         while share > 1e-6:
             if linked:
                 V[i, j] = origin + share * (target - origin)
                 V[j, i] = V[i, j]
-            after = regress(V, member, 0, size, i, least, factor, beta)
+            after = regress(V, member, size, i, least, factor, beta)
             if after > (1.0 - MOST_TAKEN) * before:
                 break
             share *= 0.5
@@ -154,7 +154,9 @@ def relax(
         waiting[k] = False
         limit -= 1
         size, slot = degree[k], first[k]
-        variance = regress(V, neighbor, slot, size, k, least, factor, beta)
+        for a in range(size):
+            member[a] = neighbor[slot + a]
+        variance = regress(V, member, size, k, least, factor, beta)
         if variance == 0.0 or limit < 0:
             return 0.0, touched
         row = V[k]
@@ -163,17 +165,17 @@ def relax(
         a = 0
         while a + 1 < size:
             x, y = beta[a], beta[a + 1]
-            one, two = V[neighbor[slot + a]], V[neighbor[slot + a + 1]]
+            one, two = V[member[a]], V[member[a + 1]]
             for c in range(u):
                 step[c] += x * one[c] + y * two[c]
             a += 2
         if a < size:
-            x, one = beta[a], V[neighbor[slot + a]]
+            x, one = beta[a], V[member[a]]
             for c in range(u):
                 step[c] += x * one[c]
         step[k] = 0.0
         for a in range(size):
-            step[neighbor[slot + a]] = 0.0
+            step[member[a]] = 0.0
         largest = 0.0
         for c in range(u):
             largest = max(largest, abs(step[c]))
@@ -187,7 +189,7 @@ def relax(
         theta_diagonal[nodes[k]] = 1.0 / variance
         pending[nodes[k]] = 0.0
         for a in range(size):
-            e, m = edge[slot + a], neighbor[slot + a]
+            e, m = edge[slot + a], member[a]
             theta[e] = -beta[a] / variance
             cost[e] = UNKNOWN
             cost_tops[e // BLOCK] = UNKNOWN
@@ -209,7 +211,7 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
     most ``most`` nodes, those that have changed by more than some share of the largest change.
     """
     u = V.shape[0]
-    size, inside, T = np.empty(u), np.full(u, -1), np.empty(u, np.int64)
+    size, inside, T = np.empty(u), np.zeros(u, np.int64), np.empty(u, np.int64)
     largest = 0.0
     for a in range(u):
         size[a] = abs(change_diagonal[a])
@@ -225,7 +227,7 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
                 count += 1
         limit *= 2.0
     for x in range(count):
-        inside[T[x]] = x
+        inside[T[x]] = 1
     out = np.zeros((count, count))
     for y in range(count):
         b = T[y]
@@ -233,7 +235,7 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
             a, value = b, change_diagonal[b]
             if slot >= first[b]:
                 a, value = neighbor[slot], change[slot]
-            if inside[a] >= 0:
+            if inside[a]:
                 for x in range(count):
                     out[y, x] -= V[a, T[x]] * value
         out[y, y] += 1.0
@@ -246,9 +248,9 @@ def open_block(
 ):
     """The block of nodes whose covariance with one of the starts is above ``level``.
 
-    Starts and their neighbours are in it. Returns the nodes, V, where its entries are in the sparse
-    rows (-1 where they are not), the graph inside the block, and which nodes are closed. V is empty
-    where there are more than ``most`` nodes.
+    Starts and their neighbours are in it. Leaves the nodes in ``found``; returns V, where its
+    entries are in the sparse rows (from 1 on, 0 where they are not), the graph inside the block,
+    and which nodes are closed. V is empty where there are more than ``most`` nodes.
     """
     count = 0
     for k in starts:
@@ -275,20 +277,19 @@ def open_block(
                 if abs(w[slot]) > level and place[m] < 0:
                     place[m], found[count] = count, m
                     count += 1
-    nodes = found[:count].copy()
     u = 0 if count > most else count
     V = np.zeros((u, u))
-    where = np.full((0 if W.shape[0] > 0 else u, u), -1, np.int32)
+    where = np.zeros((0 if W.shape[0] > 0 else u, u), np.int32)
     inner_first, inner_degree = np.zeros(u, np.int64), np.zeros(u, np.int64)
-    closed = np.ones(u, np.bool_)
+    closed = np.empty(u, np.bool_)
     slots = 0
     for a in range(u):
-        slots += degree[nodes[a]]
-    inner_neighbor, inner_edge = np.empty(slots, np.int64), np.empty(slots, np.int64)
+        slots += degree[found[a]]
+    inner_neighbor, inner_edge = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
     slots = 0
     for a in range(u):
-        k = nodes[a]
-        inner_first[a] = slots
+        k = found[a]
+        inner_first[a], closed[a] = slots, True
         for slot in range(begin[k], begin[k] + degree[k]):
             b = place[neighbor[slot]]
             if b >= 0:
@@ -300,26 +301,16 @@ def open_block(
         if W.shape[0] > 0:
             row = W[k]
             for b in range(u):
-                V[a, b] = row[nodes[b]]
+                V[a, b] = row[found[b]]
         else:
             for slot in range(first[k], first[k] + size[k]):
                 b = place[column[slot]]
                 if b >= 0:
                     V[a, b] = w[slot]
-                    where[a, b] = slot - first[k]
+                    where[a, b] = slot - first[k] + 1
     for a in range(count):
-        place[nodes[a]] = -1
-    inner_neighbor, inner_edge = inner_neighbor[:slots], inner_edge[:slots]
-    return nodes, V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
-
-
-@kernel
-def room_for(nodes, size):
-    """Entries that the sparse rows of nodes may need when each is to have all of them."""
-    total = 0
-    for k in nodes:
-        total += 4 * (size[k] + nodes.size) + 32
-    return total
+        place[found[a]] = -1
+    return V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
 
 
 @kernel
@@ -358,8 +349,8 @@ def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touch
             if W.shape[0] > 0:
                 amounts[a] = max(amounts[a], abs(value - W[k, nodes[b]]))
                 W[k, nodes[b]] = value
-            elif where[a, b] >= 0:
-                slot = first[k] + where[a, b]
+            elif where[a, b] > 0:
+                slot = first[k] + where[a, b] - 1
                 amounts[a] = max(amounts[a], abs(value - w[slot]))
                 w[slot] = value
             elif abs(value) > drop:
@@ -372,8 +363,8 @@ def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touch
 def join(W, first, size, room, column, w, s, used, where, i, j, sample, drop):
     """Give the nodes on one side of a new edge (i, j) their covariance with those on the other.
 
-    Returns the nodes on both sides and by how much, at most, their rows have changed. Nobody where
-    the sparse rows have no room: then nothing has been done.
+    Returns the nodes on both sides, by how much, at most, their rows have changed, and how many
+    they are: none where the sparse rows have no room, and then nothing has been done.
     """
     dense = W.shape[0] > 0
     most = 2 * W.shape[0] if dense else size[i] + size[j]
@@ -392,18 +383,18 @@ def join(W, first, size, room, column, w, s, used, where, i, j, sample, drop):
         for a in range(count):
             need += 4 * (size[nodes[a]] + count) + 32
         if used[0] + need > w.size:
-            return nodes[:0], amounts[:0]
+            return nodes, amounts, 0
     for a in range(count):
         k, x = nodes[a], sample * value[a]
-        others = range(middle, count) if a < middle else range(middle)
+        begin, end = (middle, count) if a < middle else (0, middle)
         if dense:
-            for b in others:
+            for b in range(begin, end):
                 W[k, nodes[b]] += x * value[b]
             continue
         before = size[k]
         for c in range(before):
             where[column[first[k] + c]] = c
-        for b in others:
+        for b in range(begin, end):
             c, y = where[nodes[b]], x * value[b]
             if c >= 0:
                 w[first[k] + c] += y
@@ -411,7 +402,7 @@ def join(W, first, size, room, column, w, s, used, where, i, j, sample, drop):
                 append(first, size, room, column, w, s, used, k, nodes[b], y)
         for c in range(before):
             where[column[first[k] + c]] = -1
-    return nodes[:count], amounts[:count]
+    return nodes, amounts, count
 
 
 @kernel
@@ -421,27 +412,6 @@ def entry(first, size, column, w, k, m):
         if column[slot] == m:
             return w[slot]
     return 0.0
-
-
-@kernel
-def strong_entries(W, first, size, column, w, least):
-    """The entries of W above ``least`` as rows without gaps: where they begin, nodes, values."""
-    dense, p = W.shape[0] > 0, max(W.shape[0], first.size)
-    start = np.zeros(p + 1, np.int64)
-    nodes, values = np.empty(0, np.int64), np.empty(0)
-    for fill in range(2):
-        count = 0
-        for k in range(p):
-            for c in range(p if dense else size[k]):
-                x = W[k, c] if dense else w[first[k] + c]
-                if abs(x) > least:
-                    if fill:
-                        nodes[count], values[count] = c if dense else column[first[k] + c], x
-                    count += 1
-            start[k + 1] = count
-        if not fill:
-            nodes, values = np.empty(count, np.int64), np.empty(count)
-    return start, nodes, values
 
 
 @kernel

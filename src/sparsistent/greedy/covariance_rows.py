@@ -56,27 +56,43 @@ class CovarianceRows:
             return float(self.matrix[i, j])
         return float(relaxation.entry(self.first, self.size, self.column, self.w, i, j))
 
+    def entries(self, least: float) -> tuple[Integers, Integers, Array]:
+        """The entries above ``least``, row by row: where each row begins, nodes, values."""
+        if self.is_dense:
+            node, other = np.nonzero(np.abs(self.matrix) > least)
+            values = self.matrix[node, other]
+        else:
+            node = np.repeat(np.arange(self.size.size), self.size)
+            shift = self.first - (np.cumsum(self.size) - self.size)
+            slots = np.arange(node.size) + np.repeat(shift, self.size)
+            strong = np.abs(self.w[slots]) > least
+            node, slots = node[strong], slots[strong]
+            other, values = self.column[slots].astype(np.int64), self.w[slots]
+        start = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=len(self.source)))])
+        return start, other, values
+
     def replace(self, nodes: Integers, V: Array, drop: float) -> None:
         """Set W on a component, which has no covariance with anything else."""
         if self.is_dense:
             self.matrix[np.ix_(nodes, nodes)] = V
             return
-        where = np.full(V.shape, -1)
+        where = np.zeros(V.shape, np.int32)
         place = {node: a for a, node in enumerate(nodes.tolist())}
         for a, node in enumerate(nodes.tolist()):
             columns = self.column[self.first[node] : self.first[node] + self.size[node]]
             for slot, other in enumerate(columns.tolist()):
                 if other in place:
-                    where[a, place[other]] = slot
+                    where[a, place[other]] = slot + 1
         self.write(nodes, V, where, np.ones(nodes.size, np.bool_), drop)
 
     def write(
-        self, nodes: Integers, V: Array, where: Integers, touched: NDArray[np.bool_], drop: float
+        self, nodes: Integers, V: Array, where: NDArray[np.int32], touched: NDArray[np.bool_], drop: float
     ) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         if not self.is_dense:
-            need = int(self.used[0]) + relaxation.room_for(nodes, self.size)
-            while need > self.w.size:
+            # A row that is full gets twice the room, as often as it takes.
+            need = 4 * (int(self.size[nodes].sum()) + (nodes.size + 8) * nodes.size)
+            while int(self.used[0]) + need > self.w.size:
                 self.grow()
         return relaxation.close_block(  # type: ignore[no-any-return]
             self.matrix,

@@ -153,9 +153,7 @@ def _entries(fit: FittedGraph, least: float) -> tuple[Integers, Integers, Array]
     rows = fit.rows
     if rows.is_dense and least == 0.0:
         rows.matrix[:] = invert(precision_matrix(fit).toarray())
-    return kernels.strong_entries(  # type: ignore[no-any-return]
-        rows.matrix, rows.first, rows.size, rows.column, rows.w, least
-    )
+    return rows.entries(least)
 
 
 def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:

@@ -212,7 +212,7 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     fit.theta_diagonal[j] += gain
     fit.loss += math.log1p(-s * s)
     while True:
-        nodes, amounts = kernels.join(
+        nodes, amounts, count = kernels.join(
             rows.matrix,
             rows.first,
             rows.size,
@@ -227,8 +227,8 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
             s,
             fit.drop,
         )
-        if nodes.size:
-            return Change(rows=[(nodes, amounts)])
+        if count:
+            return Change(rows=[(nodes[:count], amounts[:count])])
         rows.grow()
 
 
@@ -269,7 +269,7 @@ def _relax(
     rows, graph = fit.rows, fit.graph
     in_place = rows.is_dense and fit.p <= SMALL
     if not in_place:
-        nodes, V, where, first, degree, neighbor, edge, closed = kernels.open_block(
+        V, where, first, degree, neighbor, edge, closed = kernels.open_block(
             rows.matrix,
             rows.first,
             rows.size,
@@ -289,6 +289,7 @@ def _relax(
         change.everywhere = True
         share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
         return share, fit._everyone
+    nodes = fit._found[: len(V)].copy()
     before, diagonal_before = fit.theta[edge], fit.theta_diagonal[nodes]
     share, touched = kernels.relax(
         V,
