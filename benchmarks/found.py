@@ -7,10 +7,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Job:
-    """The size of the problem, which a warm-up on a few columns does not show, and the threads."""
+    """What a warm-up on a few columns does not show: size, threads, whether a graph is known."""
 
     p: int
     threads: int
+    has_truth: bool
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def main() -> None:
     solver, data, threads, repeats, budget, out, *penalties = sys.argv[1:]
     n, p = map(int, (Path(data) / "shape.txt").read_text(encoding="utf-8").split())
     X = np.fromfile(Path(data) / "X.bin").reshape(n, p)
-    job = Job(p, int(threads))
+    job = Job(p, int(threads), (Path(data) / "truth.txt").exists())
     module = import_module(f"benchmarks.solvers.{Path(solver).stem}")
     warnings.simplefilter("ignore")
     lambdas = [float(penalty) for penalty in penalties] or [None]

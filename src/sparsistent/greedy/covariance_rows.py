@@ -17,6 +17,9 @@ from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
 
+Places = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
 MOST_DENSE = 600
 # Where more than this share of all pairs are candidates, a matrix is better at any size.
@@ -85,9 +88,7 @@ class CovarianceRows:
                     where[a, place[other]] = slot + 1
         self.write(nodes, V, where, np.ones(nodes.size, np.bool_), drop)
 
-    def write(
-        self, nodes: Integers, V: Array, where: NDArray[np.int32], touched: NDArray[np.bool_], drop: float
-    ) -> Array:
+    def write(self, nodes: Integers, V: Array, where: Places, touched: Mask, drop: float) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         if not self.is_dense:
             # A row that is full gets twice the room, as often as it takes.

@@ -63,6 +63,8 @@ def search(
     candidates = Candidates(fit, threshold)
     delta: list[float] = []
     steps: list[Step] = []
+    if report is not None:
+        report("search", 0, candidates.count())
     reported = monotonic()
     while (pair := candidates.best_pair()) is not None:
         i, j, gain = pair
