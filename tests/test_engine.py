@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.factorisation import factorise
+from sparsistent.core.factorisation import SMALL, factorise
 from sparsistent.core.moments import column_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.global_greedy import global_greedy
@@ -63,10 +63,10 @@ def test_sparse_rows_with_tight_refits_take_the_same_steps(kind, monkeypatch, sp
     np.testing.assert_allclose([step.loss for step in few], losses, atol=1e-7)
 
 
-@pytest.mark.parametrize("density", [0.05, 0.3])
-def test_the_inverse_on_the_pattern(density):
+@pytest.mark.parametrize(("p", "density"), [(40, 0.3), (SMALL + 1, 0.01), (SMALL + 1, 0.3)])
+def test_the_inverse_on_the_pattern(p, density):
+    """A dense factor for few variables, a sparse one for more."""
     rng = np.random.default_rng(0)
-    p = 40
     A = np.eye(p) * p
     i, j = np.triu_indices(p, 1)
     chosen = rng.random(i.size) < density

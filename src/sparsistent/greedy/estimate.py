@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sparsistent.core import relaxation as kernels
-from sparsistent.core.factorisation import Factorisation, factorise
+from sparsistent.core.factorisation import DenseFactorisation, Factorisation, factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.greedy.covariance_rows import CovarianceRows
@@ -31,6 +31,9 @@ from sparsistent.greedy.refit import (
     precision_matrix,
     solve_components,
 )
+
+# The precision, its factorisation, and what its inverse misses of S on the graph.
+Measured = tuple[sparse.csr_array, Factorisation | DenseFactorisation, Array]
 
 # Of a larger graph, edges that close cycles are put in one by one unless they are more than this
 # many for each variable.
@@ -120,7 +123,7 @@ def _is_direct(fit: FittedGraph) -> bool:
     return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
 
 
-def _newton_steps(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
+def _newton_steps(fit: FittedGraph) -> Measured:
     """Newton's method, as far as it goes; an error where Θ is not positive definite."""
     measured = _measure(fit)
     residual, W = float(np.abs(measured[2]).max()), _entries(fit, NEGLIGIBLE)
@@ -156,7 +159,7 @@ def _entries(fit: FittedGraph, least: float) -> tuple[Integers, Integers, Array]
     return rows.entries(least)
 
 
-def _measure(fit: FittedGraph) -> tuple[sparse.csr_array, Factorisation, Array]:
+def _measure(fit: FittedGraph) -> Measured:
     """Factorise the precision afresh: what W misses of S, on the diagonal and on the edges."""
     m = fit.graph.n_edges
     i, j = fit.graph.ends[:m].T
