@@ -1,6 +1,10 @@
 """The global engine at size: sparse rows of W, windows, sparse output, progress, interruption."""
 
 import pickle
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -150,6 +154,36 @@ def test_an_exception_in_the_callback_ends_the_fit(make):
     with pytest.raises(KeyboardInterrupt):
         model.fit(table("chain", 64, 0))
     assert not hasattr(model, "precision_")
+
+
+INTERRUPTED = """
+import sys, time
+from sparsistent import GaussianGraphicalModel, GlobalGreedy
+
+X = GaussianGraphicalModel.grid(100, 100, 0.2).sample(800, random_state=0)
+GlobalGreedy(sparse_output=True).fit(X[:, :300])
+
+def tell(stage, done, total):
+    if stage == sys.argv[1]:
+        print("now", flush=True)
+
+try:
+    GlobalGreedy(callback=tell, sparse_output=True).fit(X)
+except KeyboardInterrupt:
+    print(time.clock_gettime(time.CLOCK_MONOTONIC))
+"""
+
+
+@pytest.mark.parametrize("stage", ["correlations", "search"])
+def test_ctrl_c_is_heard_within_a_second_at_ten_thousand_variables(stage):
+    command = [sys.executable, "-c", INTERRUPTED, stage]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "now\n"
+        time.sleep(0.05)
+        asked = time.clock_gettime(time.CLOCK_MONOTONIC)
+        child.send_signal(signal.SIGINT)
+        *_, heard = child.stdout.read().splitlines()
+    assert float(heard) - asked < 1.0
 
 
 def test_the_bar_goes_to_the_error_stream_only_when_asked(capsys):

@@ -43,6 +43,7 @@ RIVALS = (
     Solver("huge ct", "huge_ct.R", "R", "huge", penalized=True),
     Solver("huge mb", "huge_mb.R", "R", "huge", penalized=True),
     Solver("huge glasso", "huge_glasso.R", "R", "huge", penalized=True),
+    Solver("huge glasso, ten λ", "huge_glasso_path.R", "R", "huge", largest=1_000),
     Solver("glasso", "glasso.R", "R", "glasso", penalized=True),
     Solver("scikit-learn graphical_lasso", "graphical_lasso.py", penalized=True, threaded=True),
     Solver("GGLasso", "gglasso_admm.py", "rivals", penalized=True, threaded=True),

@@ -1,0 +1,20 @@
+"""The engine against a slow, tight implementation: the same graphs up to 400 variables."""
+
+from pathlib import Path
+
+import tight_problems
+import numpy as np
+import pytest
+
+from sparsistent import GlobalGreedy
+
+TIGHT = Path(__file__).parent / "data" / "tight_graphs.npz"
+
+
+@pytest.mark.parametrize("number", tight_problems.NUMBERS)
+def test_the_same_graph_as_with_tight_refits(number):
+    with np.load(TIGHT) as graphs:
+        expected = graphs[str(number)]
+    model = GlobalGreedy(sparse_output=True).fit(tight_problems.draw(number))
+    assert np.array_equal(model.edges_, expected)
+    assert model.certificate_ <= 1e-6
