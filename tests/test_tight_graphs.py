@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import tight_problems
 import numpy as np
 import pytest
+import tight_problems
 
 from sparsistent import GlobalGreedy
 
