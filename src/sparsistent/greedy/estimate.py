@@ -20,7 +20,6 @@ from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import (
     FEW,
     MOST_ENTRIES,
-    SMALL,
     Change,
     FittedGraph,
     NoEstimateError,
@@ -82,7 +81,7 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
             join(fit, i, j, s)
         else:
             inner.append((i, j, s))
-    if rows.is_dense and (fit.p <= SMALL or len(inner) > MANY * fit.p):
+    if rows.is_dense and (fit.p <= FEW or len(inner) > MANY * fit.p):
         for edge in inner:
             link(fit, *edge)
         if inner:
