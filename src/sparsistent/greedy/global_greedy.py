@@ -16,6 +16,7 @@ out, one by one, the edges that cost at most ν times what the last edge at this
 loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
+import math
 from collections.abc import Callable
 from time import monotonic
 
@@ -65,10 +66,10 @@ def search(
     steps: list[Step] = []
     if report is not None:
         report("search", 0, candidates.count())
-    reported = monotonic()
-    while (pair := candidates.best_pair()) is not None:
-        i, j, gain = pair
-        try:
+    reported, gain = monotonic(), math.inf
+    try:
+        while (pair := candidates.best_pair()) is not None:
+            i, j, gain = pair
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
             steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
@@ -78,11 +79,11 @@ def search(
                 candidates.update(delete_edge(fit, number))
                 delta.pop()
                 steps.append(Step(False, i, j, cost, 0.0, fit.loss + loss_offset, len(delta)))
-        except NoEstimateError as error:
-            return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
-        if report is not None and monotonic() - reported > REPORT_EVERY:
-            report("search", len(delta), len(delta) + candidates.count())
-            reported = monotonic()
+            if report is not None and monotonic() - reported > REPORT_EVERY:
+                report("search", len(delta), len(delta) + candidates.count())
+                reported = monotonic()
+    except NoEstimateError as error:
+        return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
     if report is not None:
         report("search", len(delta), len(delta))
     return Path(tuple(steps), threshold), fit
