@@ -98,37 +98,30 @@ def relax(
     """Put nodes right, from ``starts`` on, until nothing above the tolerance is pending.
 
     Positions in V stand for nodes. Where i ≥ 0, the edge (i, j) has just come, and W_ij moves
-    towards ``target``; or, if j is no neighbour of i, has just gone. Returns the share of its way
-    that W_ij has come, 0 where that failed or the limit of updates was reached, and which positions
-    were put right.
+    towards ``target``. Returns the share of its way that it has come, 0 where that failed or the
+    limit of updates was reached, and which positions were put right.
     """
     u = V.shape[0]
     touched, waiting = np.zeros(u, np.bool_), np.zeros(u, np.bool_)
     queue, step = np.empty(u, np.int64), np.empty(u)
     head, length, widest = 0, 0, 1
     for a in range(u):
-        widest = max(widest, degree[a] + 1)
+        widest = max(widest, degree[a])
     factor, beta = np.empty((widest, widest)), np.empty(widest)
     member = np.empty(widest, np.int64)
     share, moved = 1.0, 0.0
     if i >= 0:
-        size, linked = degree[i], False
-        for a in range(size):
+        origin, left = V[i, j], 0.0
+        for a in range(degree[i]):
             member[a] = neighbor[first[i] + a]
-            linked |= member[a] == j
-        member[size] = j
-        before = regress(V, member, size if linked else size + 1, i, least, factor, beta)
-        origin, after = V[i, j], 0.0
-        while share > 1e-6:
-            if linked:
-                V[i, j] = origin + share * (target - origin)
-                V[j, i] = V[i, j]
-            after = regress(V, member, size, i, least, factor, beta)
-            if after > (1.0 - MOST_TAKEN) * before:
-                break
+        while left * theta_diagonal[nodes[i]] < 1.0 - MOST_TAKEN:
+            if share < 1e-6:
+                return 0.0, touched
+            V[i, j] = origin + share * (target - origin)
+            V[j, i] = V[i, j]
+            left = regress(V, member, degree[i], i, least, factor, beta)
             share *= 0.5
-        if not (before > 0.0 and after > (1.0 - MOST_TAKEN) * before):
-            return 0.0, touched
+        share *= 2.0
         moved = abs(V[i, j] - origin)
         if share < 1.0:
             tolerance *= ON_THE_WAY

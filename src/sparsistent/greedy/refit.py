@@ -147,9 +147,12 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
         raise NoEstimateError(i, [j])
     if fit.are_apart(w):
         return join(fit, i, j, s)
-    change = Change()
     link(fit, i, j, s)
-    _refit(fit, i, j, s, abs(s - w), change)
+    change, pair, share = Change(), np.array([i, j]), 0.5
+    # Where a new edge would leave too little variance, it comes in steps.
+    while 0.0 < share < 1.0:
+        share, nodes = _relax(fit, pair, pair, fit.drop / max(abs(s - w), fit.drop), s, change)
+    _finish(fit, pair, share, nodes, change)
     return change
 
 
@@ -162,8 +165,9 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     for values in (fit.theta, fit.sample, fit.cost):
         values[number] = values[last]
     fit.cost_tops[[number // BLOCK, last // BLOCK]] = UNKNOWN
-    change = Change()
-    _refit(fit, i, j, 0.0, size, change)
+    change, pair = Change(), np.array([i, j])
+    share, nodes = _relax(fit, pair, NOBODY, fit.drop / max(size, fit.drop), 0.0, change)
+    _finish(fit, pair, share, nodes, change)
     return change
 
 
@@ -232,17 +236,10 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
         rows.grow()
 
 
-def _refit(fit: FittedGraph, i: int, j: int, target: float, size: float, change: Change) -> None:
-    """Refit after the edge (i, j) has come, to bring W_ij to its target, or gone.
-
-    W_ij is about to change by ``size``. Where a new edge would leave too little variance, it comes
-    in steps.
-    """
-    pair = np.array([i, j])
-    share = 0.5
-    while 0.0 < share < 1.0:
-        level = fit.drop / max(size, fit.drop)
-        share, nodes = _relax(fit, pair, pair, level, target, change)
+def _finish(
+    fit: FittedGraph, pair: Integers, share: float, nodes: Integers, change: Change
+) -> None:
+    """Put right what a change at a pair of nodes has left to do among the nodes looked at."""
     if share == 0.0:
         solve_components(fit, pair, change)
     else:
