@@ -14,10 +14,16 @@ FIT = """
 import time
 import numpy as np
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-X = GaussianGraphicalModel.grid(4, 4, 0.2).sample(200, random_state=0)
+from sparsistent.greedy import covariance_rows, neighborhood
+X = GaussianGraphicalModel.grid(9, 9, 0.2).sample(200, random_state=0)
 started = time.process_time()
-GlobalGreedy(0.005).fit(X)
-NeighborhoodGreedy(0.005).fit(X)
+GlobalGreedy(0.05).fit(X)
+NeighborhoodGreedy(0.05).fit(X)
+# As for many variables: sparse rows, and neighbourhoods without all correlations.
+covariance_rows.MOST_DENSE, covariance_rows.MOST_CANDIDATES = 0, 1.0
+neighborhood.CORRELATION_BYTES = 0
+GlobalGreedy(0.05).fit(X)
+NeighborhoodGreedy(0.05).fit(X)
 FixedGraph([(0, 1), (1, 2), (0, 2)]).fit(X)
 print(time.process_time() - started)
 """
