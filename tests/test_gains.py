@@ -10,7 +10,7 @@ from sparsistent.core.edges import coordinate_gain, removal_cost
 from sparsistent.core.moments import covariance_moments
 from sparsistent.greedy.candidates import Candidates
 from sparsistent.greedy.covariance_rows import dense_rows
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.greedy.refit import FittedGraph, insert_edge
 
 
 def correlations(n, furthest=9.0):
@@ -79,3 +79,14 @@ def test_the_screen_never_hides_the_best_pair(seed):
             assert gain == pytest.approx(coordinate_gain(S[a, b], W[a, b]), rel=1e-12)
         else:
             assert pair is None
+
+
+def test_an_edge_that_is_worth_nothing_may_cost_less_than_nothing():
+    """By a rounding error: it is the cheapest all the same."""
+    S = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.5], [0.1, 0.5, 1.0]])
+    fit = FittedGraph(dense_rows(S))
+    insert_edge(fit, 0, 1)
+    insert_edge(fit, 1, 2)
+    fit.cost[:2] = 0.1, -1e-17
+    fit.cost_tops[0] = -1e-17
+    assert Candidates(fit, 0.01).cheapest_edge(0.05) == (1, -1e-17)

@@ -1,7 +1,8 @@
 """Fifty problems of 50 to 400 variables, on which a slow, tight implementation has been run.
 
-That one refitted every node to 1e-10 after each step and looked at all gains again. The graphs that
-it found are in ``data/tight_graphs.npz``, under the number of the problem.
+That was the first implementation of this package, before blocks, sparse rows and bounds: it
+refitted to 1e-10 and looked at all gains after each step. The graphs that it found at the default
+threshold are in ``data/tight_graphs.npz``, under the number of the problem.
 """
 
 import numpy as np

@@ -129,7 +129,8 @@ class Candidates:
                 fit.theta, fit.sample, fit.graph.n_edges, fit.cost, fit.cost_tops
             )
             cost = float(fit.cost[number])
-            close = abs(math.sqrt(cost) - math.sqrt(most)) < MARGIN * error
+            # An edge that is worth nothing can cost a rounding error less than that.
+            close = abs(math.sqrt(max(cost, 0.0)) - math.sqrt(most)) < MARGIN * error
             if error <= self._least_error or not close:
                 return (number, cost) if cost <= most else None
             error *= TIGHTER
