@@ -8,6 +8,7 @@ import problems
 import pytest
 import reference
 from requirements import require_r
+from scipy import sparse
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.likelihood import Certificate
@@ -232,7 +233,7 @@ def test_components_too_large_for_newton(seed, monkeypatch):
 
 
 def test_certificate_reads_like_a_number():
-    certificate = Certificate(1e-9, 0.25)
+    certificate = Certificate(1e-9, sparse.csr_array([[0.25, 0.0], [0.0, 1.0]]))
     assert certificate <= 1e-6
     assert certificate.residual == 1e-9
     assert repr(certificate) == "Certificate(residual=1e-09, smallest_eigenvalue=0.25)"

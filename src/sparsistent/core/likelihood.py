@@ -1,8 +1,12 @@
 """The Gaussian loss L(Θ) = tr(ΘS) − log det Θ, and the certificate of an estimate."""
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
+
+from sparsistent.core.factorisation import factorise
 
 Array = NDArray[np.float64]
 
@@ -18,21 +22,28 @@ class Certificate(float):
     ----------
     residual : float
         The same number.
+    precision : sparse array
+        What is certified, at unit variances.
     smallest_eigenvalue : float
-        Of the precision at unit variances; positive for every estimate that is one.
+        Of the precision; positive for every estimate that is one.
     """
 
-    smallest_eigenvalue: float
+    precision: sparse.csr_array
 
-    def __new__(cls, residual: float, smallest_eigenvalue: float) -> "Certificate":
-        """A float that carries the eigenvalue along."""
+    def __new__(cls, residual: float, precision: sparse.csr_array) -> "Certificate":
+        """A float that carries the precision along."""
         certificate = super().__new__(cls, residual)
-        certificate.smallest_eigenvalue = smallest_eigenvalue
+        certificate.precision = precision
         return certificate
 
-    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[float, sparse.csr_array]:  # type: ignore[override]
         """What pickle and copy need to make it again."""
-        return float(self), self.smallest_eigenvalue
+        return float(self), self.precision
+
+    @cached_property
+    def smallest_eigenvalue(self) -> float:
+        """Of the precision at unit variances, computed when somebody asks."""
+        return factorise(self.precision).smallest_eigenvalue
 
     @property
     def residual(self) -> float:
@@ -63,11 +74,3 @@ def invert(precision: Array) -> Array:
         raise np.linalg.LinAlgError("the precision matrix is singular")
     lower = np.tril(inverse)
     return lower + np.tril(lower, -1).T  # type: ignore[no-any-return]
-
-
-def certify(precision: Array, covariance: Array, correlation: Array) -> Certificate:
-    """The certificate of a precision whose inverse is ``covariance``, all at unit variances."""
-    support = precision != 0
-    residual = np.abs(covariance - correlation)[support].max()
-    smallest = linalg.eigvalsh(precision, subset_by_index=[0, 0])[0]
-    return Certificate(float(residual), float(smallest))

@@ -86,6 +86,8 @@ def relax(
     theta_diagonal,
     cost,
     cost_tops,
+    change,
+    change_diagonal,
     pending,
     starts,
     i,
@@ -98,14 +100,16 @@ def relax(
     """Put nodes right, from ``starts`` on, until nothing above the tolerance is pending.
 
     Positions in V stand for nodes. Where i ≥ 0, the edge (i, j) has just come, and W_ij moves
-    towards ``target``. Returns the share of its way that it has come, 0 where that failed or the
-    limit of updates was reached, and which positions were put right.
+    towards ``target``. By how much Θ changes is added to ``change`` and ``change_diagonal``.
+    Returns the share of its way that the edge has come, 0 where that failed or the limit of updates
+    was reached, and which positions were put right.
     """
     u = V.shape[0]
-    touched, waiting = np.zeros(u, np.bool_), np.zeros(u, np.bool_)
+    touched, waiting = np.empty(u, np.int64), np.empty(u, np.int64)
     queue, step = np.empty(u, np.int64), np.empty(u)
     head, length, widest = 0, 0, 1
     for a in range(u):
+        touched[a] = waiting[a] = 0
         widest = max(widest, degree[a])
     factor, beta = np.empty((widest, widest)), np.empty(widest)
     member = np.empty(widest, np.int64)
@@ -127,7 +131,7 @@ def relax(
             tolerance *= ON_THE_WAY
     for a in starts:
         queue[length] = a
-        waiting[a] = True
+        waiting[a] = 1
         length += 1
     limit_now = HASTE * tolerance
     while True:
@@ -138,13 +142,13 @@ def relax(
             for a in range(u):
                 if pending[nodes[a]] > limit_now and closed[a]:
                     queue[(head + length) % u] = a
-                    waiting[a] = True
+                    waiting[a] = 1
                     length += 1
             continue
         k = queue[head]
         head = head + 1 if head + 1 < u else 0
         length -= 1
-        waiting[k] = False
+        waiting[k] = 0
         limit -= 1
         size, slot = degree[k], first[k]
         for a in range(size):
@@ -169,20 +173,28 @@ def relax(
         step[k] = 0.0
         for a in range(size):
             step[member[a]] = 0.0
-        largest = 0.0
-        for c in range(u):
+        # Maxima side by side: one would wait for itself.
+        largest = second = third = fourth = 0.0
+        for c in range(0, u - 3, 4):
+            largest, second = max(largest, abs(step[c])), max(second, abs(step[c + 1]))
+            third, fourth = max(third, abs(step[c + 2])), max(fourth, abs(step[c + 3]))
+        for c in range(max(u - 3, 0), u):
             largest = max(largest, abs(step[c]))
+        largest = max(max(largest, second), max(third, fourth))
         if k == i:
             # W_ij is among the regressors of those that are neighbours of both.
             largest, moved = max(largest, moved), 0.0
         for c in range(u):
             row[c] += step[c]
             V[c, k] = row[c]
-        touched[k] = True
-        theta_diagonal[nodes[k]] = 1.0 / variance
-        pending[nodes[k]] = 0.0
+        touched[k] = 1
+        x = nodes[k]
+        change_diagonal[x] += 1.0 / variance - theta_diagonal[x]
+        theta_diagonal[x] = 1.0 / variance
+        pending[x] = 0.0
         for a in range(size):
             e, m = edge[slot + a], member[a]
+            change[e] -= beta[a] / variance + theta[e]
             theta[e] = -beta[a] / variance
             cost[e] = UNKNOWN
             cost_tops[e // BLOCK] = UNKNOWN
@@ -191,25 +203,26 @@ def relax(
             if pending[nodes[m]] > limit_now and closed[m] and not waiting[m]:
                 last = head + length
                 queue[last if last < u else last - u] = m
-                waiting[m] = True
+                waiting[m] = 1
                 length += 1
     return share, touched
 
 
 @kernel
-def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
+def what_moved(V, nodes, first, degree, neighbor, edge, change, change_diagonal, most):
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
-    ``change`` has the change of each slot's edge, ``change_diagonal`` that of each node. T are at
-    most ``most`` nodes, those that have changed by more than some share of the largest change.
+    T are at most ``most`` nodes, those that have changed by more than some share of the largest
+    change. Afterwards ``change`` and ``change_diagonal`` are zero.
     """
     u = V.shape[0]
-    size, inside, T = np.empty(u), np.zeros(u, np.int64), np.empty(u, np.int64)
+    size, inside, T = np.empty(u), np.empty(u, np.int64), np.empty(u, np.int64)
     largest = 0.0
     for a in range(u):
-        size[a] = abs(change_diagonal[a])
+        inside[a] = 0
+        size[a] = abs(change_diagonal[nodes[a]])
         for slot in range(first[a], first[a] + degree[a]):
-            size[a] = max(size[a], abs(change[slot]))
+            size[a] = max(size[a], abs(change[edge[slot]]))
         largest = max(largest, size[a])
     limit, count = LEAST_SHARE * largest, u + most
     while count > most:
@@ -221,17 +234,23 @@ def what_moved(V, first, degree, neighbor, change, change_diagonal, most):
         limit *= 2.0
     for x in range(count):
         inside[T[x]] = 1
-    out = np.zeros((count, count))
+    out = np.empty((count, count))
     for y in range(count):
         b = T[y]
+        for x in range(count):
+            out[y, x] = 0.0
         for slot in range(first[b] - 1, first[b] + degree[b]):
-            a, value = b, change_diagonal[b]
+            a, value = b, change_diagonal[nodes[b]]
             if slot >= first[b]:
-                a, value = neighbor[slot], change[slot]
+                a, value = neighbor[slot], change[edge[slot]]
             if inside[a]:
                 for x in range(count):
                     out[y, x] -= V[a, T[x]] * value
         out[y, y] += 1.0
+    for a in range(u):
+        change_diagonal[nodes[a]] = 0.0
+        for slot in range(first[a], first[a] + degree[a]):
+            change[edge[slot]] = 0.0
     return out
 
 
@@ -271,31 +290,33 @@ def open_block(
                     place[m], found[count] = count, m
                     count += 1
     u = 0 if count > most else count
-    V = np.zeros((u, u))
-    where = np.zeros((0 if W.shape[0] > 0 else u, u), np.int32)
-    inner_first, inner_degree = np.zeros(u, np.int64), np.zeros(u, np.int64)
-    closed = np.empty(u, np.bool_)
+    V = np.empty((u, u))
+    where = np.empty((0 if W.shape[0] > 0 else u, u), np.int32)
+    inner_first, inner_degree = np.empty(u, np.int64), np.empty(u, np.int64)
+    closed = np.empty(u, np.int64)
     slots = 0
     for a in range(u):
         slots += degree[found[a]]
-    inner_neighbor, inner_edge = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
+    inner_neighbor, inner_edge = np.empty(slots, np.int64), np.empty(slots, np.int64)
     slots = 0
     for a in range(u):
         k = found[a]
-        inner_first[a], closed[a] = slots, True
+        inner_first[a], closed[a] = slots, 1
         for slot in range(begin[k], begin[k] + degree[k]):
             b = place[neighbor[slot]]
             if b >= 0:
                 inner_neighbor[slots], inner_edge[slots] = b, edge[slot]
                 slots += 1
             else:
-                closed[a] = False
+                closed[a] = 0
         inner_degree[a] = slots - inner_first[a]
         if W.shape[0] > 0:
             row = W[k]
             for b in range(u):
                 V[a, b] = row[found[b]]
         else:
+            for b in range(u):
+                V[a, b] = where[a, b] = 0
             for slot in range(first[k], first[k] + size[k]):
                 b = place[column[slot]]
                 if b >= 0:
@@ -328,9 +349,10 @@ def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touch
     New entries of sparse rows up to ``drop`` are left out.
     """
     u = nodes.size
-    amounts, moved = np.zeros(u), np.empty(u, np.int64)
+    amounts, moved = np.empty(u), np.empty(u, np.int64)
     count = 0
     for a in range(u):
+        amounts[a] = 0.0
         if touched[a]:
             moved[count] = a
             count += 1
@@ -411,7 +433,9 @@ def entry(first, size, column, w, k, m):
 def curvature(start, node, w, begin, degree, neighbor, edge, x, x_diagonal):
     """(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."""
     p = x_diagonal.size
-    out, out_diagonal, z = np.zeros(x.size), np.zeros(p), np.zeros(p)
+    out, out_diagonal, z = np.empty(x.size), np.empty(p), np.empty(p)
+    for j in range(p):
+        z[j] = 0.0
     for j in range(p):
         # Column j of X W.
         for c in range(start[j], start[j + 1]):

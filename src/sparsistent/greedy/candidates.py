@@ -52,7 +52,9 @@ class Candidates:
         self._bound = np.full(fit.p, np.inf)
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
-        self._all_stale = False
+        # Looking at all pairs of few variables is cheaper than knowing which have changed.
+        self._few = fit.is_small
+        self._all_stale = self._few
         self._error = fit.tolerance
         settled = fit.p <= FEW or fit.is_crowded
         self._least_error = self._error if settled else LEAST_ERROR * self._error
@@ -139,6 +141,8 @@ class Candidates:
 
     def update(self, change: Change) -> None:
         """Take note of what a refit has changed."""
+        if self._few:
+            return
         self._all_stale = change.everywhere
         if change.everywhere:
             self._drift.fill(2.0)

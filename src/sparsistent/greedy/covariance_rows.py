@@ -18,7 +18,6 @@ from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
 
 Places = NDArray[np.int32]
-Mask = NDArray[np.bool_]
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
 MOST_DENSE = 600
@@ -51,6 +50,8 @@ class CovarianceRows:
 
     def correlation(self, i: int, j: int) -> float:
         """S_ij."""
+        if not self.is_table:
+            return float(self.source[i, j])
         return float(edges.correlation(self.is_table, self.source, i, j))
 
     def entry(self, i: int, j: int) -> float:
@@ -86,9 +87,11 @@ class CovarianceRows:
             for slot, other in enumerate(columns.tolist()):
                 if other in place:
                     where[a, place[other]] = slot + 1
-        self.write(nodes, V, where, np.ones(nodes.size, np.bool_), drop)
+        self.write(nodes, V, where, np.ones(nodes.size, np.int64), drop)
 
-    def write(self, nodes: Integers, V: Array, where: Places, touched: Mask, drop: float) -> Array:
+    def write(
+        self, nodes: Integers, V: Array, where: Places, touched: Integers, drop: float
+    ) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         if not self.is_dense:
             # A row that is full gets twice the room, as often as it takes.

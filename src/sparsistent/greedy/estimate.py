@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sparsistent.core import relaxation as kernels
-from sparsistent.core.factorisation import DenseFactorisation, Factorisation, factorise
+from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.greedy.covariance_rows import CovarianceRows
@@ -31,8 +31,8 @@ from sparsistent.greedy.refit import (
     solve_components,
 )
 
-# The precision, its factorisation, and what its inverse misses of S on the graph.
-Measured = tuple[sparse.csr_array, Factorisation | DenseFactorisation, Array]
+# The precision, and what its inverse misses of S on the graph.
+Measured = tuple[sparse.csr_array, Array]
 
 # Of a larger graph, edges that close cycles are put in one by one unless they are more than this
 # many for each variable.
@@ -102,15 +102,15 @@ def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
 def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """Bring the residual on the graph to next to nothing: the precision and its certificate."""
     try:
-        precision, factor, missing = _newton_steps(fit)
+        precision, missing = _newton_steps(fit)
         residual = float(np.abs(missing).max())
     except np.linalg.LinAlgError:
         residual = np.inf
     if residual == np.inf or (residual > _goal(fit) and _is_direct(fit)):
         solve_components(fit, np.arange(fit.p), Change())
-        precision, factor, missing = _measure(fit)
+        precision, missing = _measure(fit)
         residual = float(np.abs(missing).max())
-    return precision, Certificate(residual, factor.smallest_eigenvalue)
+    return precision, Certificate(residual, precision)
 
 
 def _goal(fit: FittedGraph) -> float:
@@ -125,11 +125,11 @@ def _is_direct(fit: FittedGraph) -> bool:
 def _newton_steps(fit: FittedGraph) -> Measured:
     """Newton's method, as far as it goes; an error where Θ is not positive definite."""
     measured = _measure(fit)
-    residual, W = float(np.abs(measured[2]).max()), _entries(fit, NEGLIGIBLE)
+    residual, W = float(np.abs(measured[1]).max()), _entries(fit, NEGLIGIBLE)
     for _ in range(MOST_STEPS):
         if residual <= _goal(fit) or _is_direct(fit):
             break
-        step, decrement = _newton_step(fit, W, measured[2])
+        step, decrement = _newton_step(fit, W, measured[1])
         length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
         diagonal, theta, previous = fit.theta_diagonal, fit.theta, residual
         while True:
@@ -142,7 +142,7 @@ def _newton_steps(fit: FittedGraph) -> Measured:
                 length /= 2
                 if length < LEAST_LENGTH:
                     raise
-        residual = float(np.abs(measured[2]).max())
+        residual = float(np.abs(measured[1]).max())
         if residual > SLOW * previous:
             if previous < POLISHED or fit.theta_diagonal.max() * LEAST_VARIANCE > 1.0:
                 break
@@ -163,9 +163,8 @@ def _measure(fit: FittedGraph) -> Measured:
     m = fit.graph.n_edges
     i, j = fit.graph.ends[:m].T
     precision = precision_matrix(fit)
-    factor = factorise(precision)
-    covariance, variance = factor.inverse_at(i, j)
-    return precision, factor, np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
+    covariance, variance = factorise(precision).inverse_at(i, j)
+    return precision, np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
 
 
 def _newton_step(

@@ -81,7 +81,8 @@ class NoEstimateError(ValueError):
 class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
-    Entries of W that change by at most ``drop`` may be left as they are. ``cost`` is what each edge
+    Entries of W that change by at most ``drop`` may be left as they are. ``change`` is what Θ has
+    changed by since the loss was last brought up to date. ``cost`` is what each edge
     costs to remove, and ``cost_tops`` the least of each block of them, where they are known.
     """
 
@@ -95,6 +96,8 @@ class FittedGraph:
     cost: Array = field(init=False)
     cost_tops: Array = field(init=False)
     theta_diagonal: Array = field(init=False)
+    change: Array = field(init=False)
+    change_diagonal: Array = field(init=False)
     pending: Array = field(init=False)
     loss: float = field(init=False)
 
@@ -105,15 +108,15 @@ class FittedGraph:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
         self.drop = DROP_SHARE * self.tolerance
         self.graph = Graph(p)
-        self.theta, self.sample = np.zeros((2, len(self.graph.ends)))
+        self.theta, self.sample, self.change = np.zeros((3, len(self.graph.ends)))
         self.cost = np.full(len(self.graph.ends), UNKNOWN)
         self.cost_tops = np.full(len(self.graph.ends), UNKNOWN)
         self.theta_diagonal = np.ones(p)
-        self.pending = np.zeros(p)
+        self.pending, self.change_diagonal = np.zeros((2, p))
         self.loss = float(p)
         self._loss_age = 0
         self._everyone = np.arange(p)
-        self._all_closed = np.ones(p, np.bool_)
+        self._all_closed = np.ones(p, np.int64)
         self._place = np.full(p, -1)
         self._found = np.empty(p, np.int64)
 
@@ -126,6 +129,11 @@ class FittedGraph:
     def is_crowded(self) -> bool:
         """Whether there are many variables and all are correlated, so that steps are expensive."""
         return self.rows.is_dense and self.p > MOST_DENSE
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few variables that a refit always works on all of W."""
+        return self.rows.is_dense and self.p <= SMALL
 
     def are_apart(self, w: float) -> bool:
         """Whether two nodes with this covariance count as nodes of two components."""
@@ -202,6 +210,7 @@ def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
     number = fit.graph.link(i, j)
     if number == fit.theta.size:
         fit.theta, fit.sample = doubled(fit.theta), doubled(fit.sample)
+        fit.change = doubled(fit.change)
         fit.cost, fit.cost_tops = doubled(fit.cost), doubled(fit.cost_tops)
     fit.theta[number], fit.sample[number] = 0.0, s
     fit.cost[number] = fit.cost_tops[number // BLOCK] = UNKNOWN
@@ -264,8 +273,7 @@ def _relax(
 ) -> tuple[float, Integers]:
     """Put nodes right around some: the share that a new edge has come, and the nodes looked at."""
     rows, graph = fit.rows, fit.graph
-    in_place = rows.is_dense and fit.p <= SMALL
-    if not in_place:
+    if not fit.is_small:
         V, where, first, degree, neighbor, edge, closed = kernels.open_block(
             rows.matrix,
             rows.first,
@@ -282,12 +290,11 @@ def _relax(
             level,
             MOST_OF_ALL * fit.p if rows.is_dense else fit.p,
         )
-    if in_place or len(V) == 0:
+    if fit.is_small or len(V) == 0:
         change.everywhere = True
         share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
         return share, fit._everyone
     nodes = fit._found[: len(V)].copy()
-    before, diagonal_before = fit.theta[edge], fit.theta_diagonal[nodes]
     share, touched = kernels.relax(
         V,
         nodes,
@@ -300,6 +307,8 @@ def _relax(
         fit.theta_diagonal,
         fit.cost,
         fit.cost_tops,
+        fit.change,
+        fit.change_diagonal,
         fit.pending,
         np.arange(starts.size),
         0 if pair.size else -1,
@@ -311,15 +320,7 @@ def _relax(
     )
     if share > 0.0:
         change.rows.append((nodes, rows.write(nodes, V, where, touched, fit.drop)))
-        _note_loss(
-            fit,
-            V,
-            first,
-            degree,
-            neighbor,
-            fit.theta[edge] - before,
-            fit.theta_diagonal[nodes] - diagonal_before,
-        )
+        _note_loss(fit, V, nodes, first, degree, neighbor, edge)
     return share, nodes
 
 
@@ -334,8 +335,6 @@ def _relax_everywhere(
     """Put nodes right in all of a dense W: the share that a new edge has come."""
     W, graph = fit.rows.matrix, fit.graph
     fresh = fit.p <= FEW or fit._loss_age >= REFRESH
-    if not fresh:
-        before, diagonal_before = fit.theta[graph.edge], fit.theta_diagonal.copy()
     share: float
     share, _ = kernels.relax(
         W,
@@ -349,6 +348,8 @@ def _relax_everywhere(
         fit.theta_diagonal,
         fit.cost,
         fit.cost_tops,
+        fit.change,
+        fit.change_diagonal,
         fit.pending,
         starts,
         pair[0] if pair.size else -1,
@@ -362,19 +363,11 @@ def _relax_everywhere(
         return share
     if fresh:
         # The loss of an estimate is p + log det W.
-        factor, _ = linalg.lapack.dpotrf(W)
+        factor, _ = linalg.lapack.dpotrf(W.T)
         fit.loss = fit.p + 2.0 * float(np.log(factor.diagonal()).sum())
-        fit._loss_age = 0
+        _forget_changes(fit)
     else:
-        _note_loss(
-            fit,
-            W,
-            graph.first,
-            graph.degree,
-            graph.neighbor,
-            fit.theta[graph.edge] - before,
-            fit.theta_diagonal - diagonal_before,
-        )
+        _note_loss(fit, W, fit._everyone, graph.first, graph.degree, graph.neighbor, graph.edge)
         fit._loss_age += 1
     return share
 
@@ -382,15 +375,28 @@ def _relax_everywhere(
 def _note_loss(
     fit: FittedGraph,
     V: Array,
+    nodes: Integers,
     first: Integers,
     degree: Integers,
     neighbor: Integers,
-    change: Array,
-    change_diagonal: Array,
+    edge: Integers,
 ) -> None:
-    """Bring the loss up to date after a change of Θ, given by slots and on the diagonal."""
-    moved = kernels.what_moved(V, first, degree, neighbor, change, change_diagonal, MOST_MOVED)
-    fit.loss += len(moved) - float(moved.trace()) + float(np.linalg.slogdet(moved)[1])
+    """Bring the loss up to date after a change of Θ among these nodes."""
+    moved = kernels.what_moved(
+        V, nodes, first, degree, neighbor, edge, fit.change, fit.change_diagonal, MOST_MOVED
+    )
+    if len(moved) == 0:
+        return
+    trace = float(moved.trace())
+    factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
+    fit.loss += len(moved) - trace + float(np.log(np.abs(factor.diagonal())).sum())
+
+
+def _forget_changes(fit: FittedGraph) -> None:
+    """The loss has been taken afresh."""
+    fit.change.fill(0.0)
+    fit.change_diagonal.fill(0.0)
+    fit._loss_age = 0
 
 
 def solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
@@ -423,7 +429,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     m = graph.n_edges
     trace = float(fit.theta_diagonal.sum() + 2 * fit.theta[:m] @ fit.sample[:m])
     fit.loss = trace - factorise(precision_matrix(fit)).log_determinant
-    fit._loss_age = 0
+    _forget_changes(fit)
 
 
 def _no_estimate(fit: FittedGraph, node: int) -> NoEstimateError:
