@@ -46,16 +46,10 @@ def best_of_all(S, W, threshold):
     for i in range(p):
         need = LEAST_RATIO * math.sqrt(min(best, TAME_GAIN))
         row, sample = W[i], S[i]
-        # Maxima side by side: one would wait for itself.
-        one = two = three = four = 0.0
-        for j in range(i + 1, p - 3, 4):
-            one = max(one, abs(sample[j] - row[j]))
-            two = max(two, abs(sample[j + 1] - row[j + 1]))
-            three = max(three, abs(sample[j + 2] - row[j + 2]))
-            four = max(four, abs(sample[j + 3] - row[j + 3]))
-        for j in range(max(i + 1, p - 3), p):
-            one = max(one, abs(sample[j] - row[j]))
-        if one <= need and two <= need and three <= need and four <= need:
+        above = 0
+        for j in range(i + 1, p):
+            above += abs(sample[j] - row[j]) > need
+        if above == 0:
             continue
         for j in range(i + 1, p):
             if abs(sample[j] - row[j]) > need:

@@ -27,20 +27,22 @@ import math
 
 import numpy as np
 
-from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
+from sparsistent.core.jit import BLOCK, UNKNOWN, kernel, part_of_kernels
 
 # A new edge may take at most this share of a node's residual variance away at once.
 MOST_TAKEN = 0.9
 # Nodes that are most wrong come first: those by more than this many times the tolerance, then those
 # by more than half of that, and so on.
 HASTE = 8.0
+# All bits of a number but its sign.
+WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Of what has changed in Θ, less than this share of the largest change does not count for the loss.
 LEAST_SHARE = 3e-3
 # While a new edge has come only part of its way, the refit is looser by this factor.
 ON_THE_WAY = 100.0
 
 
-@kernel
+@part_of_kernels
 def regress(V, member, size, k, least, factor, beta):
     """Coefficients of node k on the first ``size`` members: its residual variance, 1 − S_kN β.
 
@@ -89,6 +91,8 @@ def relax(
     change,
     change_diagonal,
     pending,
+    step,
+    bits,
     starts,
     i,
     j,
@@ -102,11 +106,13 @@ def relax(
     Positions in V stand for nodes. Where i ≥ 0, the edge (i, j) has just come, and W_ij moves
     towards ``target``. By how much Θ changes is added to ``change`` and ``change_diagonal``.
     Returns the share of its way that the edge has come, 0 where that failed or the limit of updates
-    was reached, and which positions were put right.
+    was reached, and which positions were put right. ``bits`` are those of ``step`` as integers:
+    without the sign they are in the same order, and compilers find the maximum of integers, unlike
+    that of floats, several at a time.
     """
     u = V.shape[0]
     touched, waiting = np.empty(u, np.int64), np.empty(u, np.int64)
-    queue, step = np.empty(u, np.int64), np.empty(u)
+    queue = np.empty(u, np.int64)
     head, length, widest = 0, 0, 1
     for a in range(u):
         touched[a] = waiting[a] = 0
@@ -173,14 +179,11 @@ def relax(
         step[k] = 0.0
         for a in range(size):
             step[member[a]] = 0.0
-        # Maxima side by side: one would wait for itself.
-        largest = second = third = fourth = 0.0
-        for c in range(0, u - 3, 4):
-            largest, second = max(largest, abs(step[c])), max(second, abs(step[c + 1]))
-            third, fourth = max(third, abs(step[c + 2])), max(fourth, abs(step[c + 3]))
-        for c in range(max(u - 3, 0), u):
-            largest = max(largest, abs(step[c]))
-        largest = max(max(largest, second), max(third, fourth))
+        widest = 0
+        for c in range(u):
+            widest = max(widest, bits[c] & WITHOUT_SIGN)
+        bits[u] = widest
+        largest = step[u]
         if k == i:
             # W_ij is among the regressors of those that are neighbours of both.
             largest, moved = max(largest, moved), 0.0
@@ -327,7 +330,7 @@ def open_block(
     return V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
 
 
-@kernel
+@part_of_kernels
 def append(first, size, room, column, w, s, used, k, m, value):
     """A new entry of a sparse row, which moves to where there is more room if it is full."""
     if size[k] == room[k]:

@@ -119,6 +119,8 @@ class FittedGraph:
         self._all_closed = np.ones(p, np.int64)
         self._place = np.full(p, -1)
         self._found = np.empty(p, np.int64)
+        self._step = np.empty(p + 1)
+        self._bits = self._step.view(np.int64)
 
     @property
     def p(self) -> int:
@@ -310,6 +312,8 @@ def _relax(
         fit.change,
         fit.change_diagonal,
         fit.pending,
+        fit._step,
+        fit._bits,
         np.arange(starts.size),
         0 if pair.size else -1,
         1,
@@ -351,6 +355,8 @@ def _relax_everywhere(
         fit.change,
         fit.change_diagonal,
         fit.pending,
+        fit._step,
+        fit._bits,
         starts,
         pair[0] if pair.size else -1,
         pair[1] if pair.size else -1,
