@@ -38,8 +38,9 @@ def part_of_kernels(function: Callable[..., Any]) -> Any:
     return _compiled(function, no_cpython_wrapper=True)
 
 
-def _compiled(function: Callable[..., Any], **options: bool) -> Any:
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    options |= OPTIONS
     try:
-        return numba.njit(cache=True, **OPTIONS, **options)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba found no place for its cache
-        return numba.njit(**OPTIONS, **options)(function)
+        return numba.njit(**options)(function)

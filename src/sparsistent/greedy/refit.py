@@ -88,6 +88,7 @@ class FittedGraph:
 
     rows: CovarianceRows
     resolution: float = RESOLUTION
+    p: int = field(init=False)
     tolerance: float = field(init=False)
     drop: float = field(init=False)
     graph: Graph = field(init=False)
@@ -102,7 +103,7 @@ class FittedGraph:
     loss: float = field(init=False)
 
     def __post_init__(self) -> None:
-        p = self.p
+        self.p = p = len(self.rows.source)
         self.tolerance = TOLERANCE * self.resolution if p > FEW else TOLERANCE_FOR_FEW
         if self.is_crowded:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
@@ -121,11 +122,6 @@ class FittedGraph:
         self._found = np.empty(p, np.int64)
         self._step = np.empty(p + 1)
         self._bits = self._step.view(np.int64)
-
-    @property
-    def p(self) -> int:
-        """The number of variables."""
-        return len(self.rows.source)
 
     @property
     def is_crowded(self) -> bool:
@@ -253,7 +249,7 @@ def _finish(
     """Put right what a change at a pair of nodes has left to do among the nodes looked at."""
     if share == 0.0:
         solve_components(fit, pair, change)
-    else:
+    elif nodes.size:
         _put_right(fit, nodes, change)
 
 
@@ -273,7 +269,7 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
 def _relax(
     fit: FittedGraph, starts: Integers, pair: Integers, level: float, target: float, change: Change
 ) -> tuple[float, Integers]:
-    """Put nodes right around some: the share that a new edge has come, and the nodes looked at."""
+    """Put nodes right around some: the share that a new edge has come, and who may be wrong yet."""
     rows, graph = fit.rows, fit.graph
     if not fit.is_small:
         V, where, first, degree, neighbor, edge, closed = kernels.open_block(
@@ -295,7 +291,7 @@ def _relax(
     if fit.is_small or len(V) == 0:
         change.everywhere = True
         share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
-        return share, fit._everyone
+        return share, NOBODY
     nodes = fit._found[: len(V)].copy()
     share, touched = kernels.relax(
         V,
