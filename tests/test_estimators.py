@@ -100,8 +100,8 @@ def test_the_estimate_has_the_moments_of_the_sample_on_the_graph(estimator):
         (NeighborhoodGreedy, (np.log(N) + 2 * np.log(P - 1)) / N),
     ],
 )
-def test_auto_is_the_extended_bic(make, expected):
-    assert make("auto").fit(X).threshold_ == pytest.approx(expected, rel=1e-14)
+def test_the_extended_bic_charges_what_it_says(make, expected):
+    assert make("ebic").fit(X).threshold_ == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("number", [1, np.float32(0.25), np.float64(0.25)])

@@ -172,10 +172,10 @@ def test_the_last_loss_is_that_of_the_estimate():
     model = GlobalGreedy().fit(X)
     S = np.cov(X.T, bias=True)
     loss = np.trace(model.precision_ @ S) - np.linalg.slogdet(model.precision_)[1]
-    assert model.path_[-1].loss == pytest.approx(loss, abs=1e-8)
+    assert model.path_[model.n_iter_ - 1].loss == pytest.approx(loss, abs=1e-8)
 
 
-@pytest.mark.parametrize("threshold", ["auto", 0.005])
+@pytest.mark.parametrize("threshold", ["fwer", 0.005])
 def test_steps_of_the_neighborhoods(threshold):
     model = NeighborhoodGreedy(threshold).fit(X)
     path = model.path_
@@ -195,7 +195,7 @@ def test_steps_of_the_neighborhoods(threshold):
         for step in node:
             if step.added:
                 fall = -np.log1p(-step.change / before)
-                expected = fall if threshold == "auto" else step.change
+                expected = fall if threshold == "fwer" else step.change
                 assert step.score == pytest.approx(expected, rel=1e-8)
             before = step.loss
 

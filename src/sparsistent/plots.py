@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsistent.estimators.base import GraphEstimator, optional_import
+from sparsistent.estimators.base import GraphEstimator
+from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

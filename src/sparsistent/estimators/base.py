@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -26,6 +25,7 @@ from sparsistent.estimators.progress import Progress, reporting
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import estimate, fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
+from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -242,13 +242,3 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
 def fit_on(moments: Moments, edges: Any) -> FittedGraph:
     """The estimate on a graph, at unit variances."""
     return fit_graph(rows_for_graph(moments), edges.tolist())
-
-
-def optional_import(module: str, user: str, extra: str | None = None) -> Any:
-    """A module that is not a dependency, or an error that says how to get it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{user} needs {module}; install it with: pip install 'sparsistent[{extra or module}]'"
-        ) from error

@@ -1,11 +1,14 @@
 """The global greedy estimator."""
 
+import numpy as np
+
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.refit import FittedGraph
+from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 
@@ -70,9 +73,14 @@ class GlobalGreedy(GreedySearch):
     [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
 
-    _auto_threshold = staticmethod(ebic_edge_threshold)
+    _charge = staticmethod(ebic_edge_threshold)
 
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Path, FittedGraph]:
         return global_greedy(moments, threshold, float(self.backward_factor), report)
+
+    @staticmethod
+    def _graphs(moments: Moments, path: Path) -> GraphSequence:
+        # The loss of the empty graph, at the data's own scale.
+        return graphs_of_path(path, float(moments.scale.size + 2 * np.log(moments.scale).sum()))

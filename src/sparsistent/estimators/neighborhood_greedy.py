@@ -10,6 +10,7 @@ from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
 from sparsistent.greedy.refit import FittedGraph
+from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_neighborhoods
 from sparsistent.selection.thresholds import ebic_neighbor_threshold
 
 
@@ -66,14 +67,23 @@ class NeighborhoodGreedy(GreedySearch):
         **GreedySearch._parameter_constraints,
         "combine": [StrOptions({"and", "or"})],
     }
-    _auto_threshold = staticmethod(ebic_neighbor_threshold)
+    _charge = staticmethod(ebic_neighbor_threshold)
 
     def __init__(
         self,
-        threshold: float | Literal["auto"] = "auto",
+        threshold: float | str = "auto",
         backward_factor: float = 0.5,
         combine: Literal["and", "or"] = "and",
         *,
+        alpha: float = 0.05,
+        gamma: float = 1.0,
+        beta: float = 0.05,
+        n_subsamples: int = 20,
+        cv: Any = 5,
+        constant: float | None = None,
+        max_degree: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -84,6 +94,15 @@ class NeighborhoodGreedy(GreedySearch):
         super().__init__(
             threshold,
             backward_factor,
+            alpha=alpha,
+            gamma=gamma,
+            beta=beta,
+            n_subsamples=n_subsamples,
+            cv=cv,
+            constant=constant,
+            max_degree=max_degree,
+            random_state=random_state,
+            n_jobs=n_jobs,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -96,7 +115,8 @@ class NeighborhoodGreedy(GreedySearch):
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[NeighborhoodPath, None]:
-        relative = isinstance(self.threshold, str)
+        # The paper's own threshold is on the paper's scale, as a number is.
+        relative = isinstance(self.threshold, str) and self.threshold != "paper"
         return self._run(moments, threshold, relative=relative, report=report), None
 
     def _run(
@@ -115,6 +135,10 @@ class NeighborhoodGreedy(GreedySearch):
             relative,
             None if report is None else lambda done, total: report("search", done, total),
         )
+
+    @staticmethod
+    def _graphs(moments: Moments, path: NeighborhoodPath) -> GraphSequence:
+        return graphs_of_neighborhoods(path)
 
     def _usable_threshold(self, moments: Moments, path: Any) -> float:
         if path.relative:

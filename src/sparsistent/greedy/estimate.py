@@ -24,6 +24,7 @@ from sparsistent.greedy.refit import (
     FittedGraph,
     NoEstimateError,
     approach,
+    delete_edge,
     insert_edge,
     join,
     link,
@@ -90,6 +91,26 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
         for i, j, _ in inner:
             insert_edge(fit, i, j)
     return fit
+
+
+def change_graph(fit: FittedGraph, changes: Iterable[tuple[int, int, bool]]) -> None:
+    """Bring an estimate to another graph: edges (i, j) that come (True) or go (False), in order.
+
+    An edge that comes and goes is not touched.
+    """
+    net: dict[tuple[int, int], bool] = {}
+    for i, j, comes in changes:
+        edge = (i, j)
+        if net.pop(edge, comes) == comes:
+            net[edge] = comes
+    for (i, j), comes in net.items():
+        if not comes:
+            slots = fit.graph.slots(i)
+            place = int(np.flatnonzero(fit.graph.neighbor[slots] == j)[0])
+            delete_edge(fit, int(fit.graph.edge[slots][place]))
+    for (i, j), comes in net.items():
+        if comes:
+            insert_edge(fit, i, j)
 
 
 def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:

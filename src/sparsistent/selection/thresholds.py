@@ -1,17 +1,30 @@
-"""Stopping thresholds that need no oracle.
+"""Stopping thresholds in closed form, and the law of a gain that is noise.
 
 Twice the log-likelihood that an edge adds is n times its gain, so an information criterion that
 charges an edge c says: stop when the best gain is at most c/n. The extended BIC charges
 log n + 4γ log p for an edge of the graph, and log n + 2γ log(p − 1) for a neighbour in a
 regression.
+
+Between two variables that are independent of everything, the gain is −log(1 − r²) with a sample
+correlation r, and r² has a Beta law with parameters ½ and (n − 2)/2, or (n − 1)/2 where the mean is
+known. That is exact for Gaussian data and every n; n times the gain becomes χ²₁ as n grows. With p
+variables there are p(p − 1)/2 pairs, and the chance that any of them has a gain above ε is at most
+that many times the chance of one.
 """
 
 import math
+from dataclasses import dataclass
 
-EBIC_GAMMA = 0.5
+import numpy as np
+from scipy import special
+
+from sparsistent.core.moments import LEAST_GAIN, Array
+
+# Beyond this many standard deviations a double has no chance left to tell.
+LARGEST_SCORE = 37.0
 
 
-def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = EBIC_GAMMA) -> float:
+def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
     """The gain that an edge must exceed under the extended BIC.
 
     Examples
@@ -35,3 +48,63 @@ def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 1.0)
     """
     candidates = max(n_features - 1, 1)
     return (math.log(n_samples) + 2 * gamma * math.log(candidates)) / n_samples
+
+
+def paper_threshold(n_samples: int, n_features: int, constant: float, max_degree: float) -> float:
+    """The threshold of the paper's theorems, c·d·log p/n.
+
+    Examples
+    --------
+    >>> round(paper_threshold(500, 100, constant=0.5, max_degree=4), 5)
+    0.01842
+    """
+    return constant * max_degree * math.log(max(n_features, 2)) / n_samples
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The law of the gain of a pair without an edge, and how many pairs there are.
+
+    Examples
+    --------
+    >>> noise = Noise(n_samples=500, n_features=100)
+    >>> round(noise.threshold(0.05 / noise.n_pairs), 5)
+    0.03918
+    >>> round(noise.n_pairs * float(noise.chance(0.03918)), 3)
+    0.05
+    """
+
+    n_samples: int
+    n_features: int
+    assume_centered: bool = False
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs, at least one."""
+        return max(self.n_features * (self.n_features - 1) // 2, 1)
+
+    @property
+    def _shape(self) -> float:
+        # Two samples say nothing: their correlation is one in size.
+        return max(self.n_samples - 1 - (not self.assume_centered), 1) / 2
+
+    def chance(self, gain: "float | Array") -> Array:
+        """The chance of one pair to have a larger gain."""
+        return np.asarray(special.betainc(self._shape, 0.5, np.exp(-np.asarray(gain))))
+
+    def threshold(self, chance: float) -> float:
+        """The gain that one pair exceeds with this chance."""
+        x = float(special.betaincinv(self._shape, 0.5, chance))
+        return max(-math.log(x), LEAST_GAIN) if x > 0 else math.inf
+
+    def score(self, gain: "float | Array") -> Array:
+        """The gain as what a normal variable exceeds in size with the same chance."""
+        return np.asarray(np.minimum(-special.ndtri(self.chance(gain) / 2), LARGEST_SCORE))
+
+    def gain(self, score: float) -> float:
+        """The gain with a score."""
+        return self.threshold(2 * float(special.ndtr(-score)))
+
+    def family_wise(self, alpha: float) -> float:
+        """The gain that any of all pairs exceeds with a chance of at most alpha."""
+        return self.threshold(min(alpha / self.n_pairs, 1.0))

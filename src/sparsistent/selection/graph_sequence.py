@@ -1,0 +1,166 @@
+"""The graphs along a path, whatever search it comes from.
+
+A path read at a falling threshold shows one graph after another. Rules that choose a threshold need
+no more than that: for which thresholds each graph is the result, how many edges it has, its loss,
+and which edges change from one to the next.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.core.moments import Array
+from sparsistent.greedy.neighborhood import NeighborhoodPath
+from sparsistent.greedy.path import Path
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSequence:
+    """Graphs 0 to K of a path at a falling threshold, from the empty one on.
+
+    Attributes
+    ----------
+    lower : array of length K + 1
+        Graph k is the result for thresholds from ``lower[k]`` up to, not including,
+        ``lower[k - 1]``; the last one is how far the path was run.
+    loss : array of length K + 1
+        So that n times the loss is minus twice a log-likelihood, up to a constant.
+    n_parameters : int array of length K + 1
+        What an information criterion charges for: edges, or neighbours over all nodes.
+    turn : int array
+        Each change of an edge belongs to a k: it is made between graphs k − 1 and k. Ascending.
+    pairs : int array of shape (len(turn), 2)
+        The edges that change, i < j.
+    added : bool array of the length of ``turn``
+        Whether the edge comes or goes.
+    """
+
+    lower: Array
+    loss: Array
+    n_parameters: Integers
+    turn: Integers
+    pairs: Integers
+    added: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return self.lower.size
+
+    @property
+    def n_edges(self) -> Integers:
+        """The number of edges of each graph."""
+        balance = np.bincount(self.turn, np.where(self.added, 1, -1), len(self))
+        return np.cumsum(balance).astype(np.int64)
+
+    @property
+    def gains(self) -> Array:
+        """The thresholds below which the graph is another one, falling."""
+        return self.lower[np.unique(self.turn) - 1]
+
+    def index(self, threshold: float) -> int:
+        """Which graph is the result at a threshold."""
+        return int(np.searchsorted(-self.lower, -threshold))
+
+    def changes(self, first: int, last: int) -> Iterator[tuple[int, int, bool]]:
+        """What happens to which edges from graph ``first`` to graph ``last``, in order."""
+        begin, end = np.searchsorted(self.turn, [first + 1, last + 1])
+        pairs, added = self.pairs[begin:end].tolist(), self.added[begin:end].tolist()
+        return ((i, j, comes) for (i, j), comes in zip(pairs, added, strict=True))
+
+    def edges(self, k: int) -> Integers:
+        """The edges of graph k: an (m, 2) array, sorted."""
+        present: set[tuple[int, int]] = set()
+        for i, j, comes in self.changes(0, k):
+            (present.add if comes else present.discard)((i, j))
+        return np.array(sorted(present), np.int64).reshape(-1, 2)
+
+
+def graphs_of_path(path: Path, empty_loss: float) -> GraphSequence:
+    """The graphs along the path of the global search."""
+    lower: list[float] = []
+    loss, sizes, turn = [empty_loss], [0], []
+    for step in path.steps:
+        if step.added and (not lower or step.score < lower[-1]):
+            lower.append(step.score)
+            loss.append(step.loss)
+            sizes.append(step.size)
+        loss[-1], sizes[-1] = step.loss, step.size
+        turn.append(len(lower))
+    lower.append(path.threshold)
+    if path.obstacle is not None:
+        # What comes after a step that cannot be taken is no result, nor is what leads there.
+        lower = [*(level for level in lower if level > path.obstacle.score), path.obstacle.score]
+    known = sum(k < len(lower) for k in turn)
+    return GraphSequence(
+        np.array(lower),
+        np.array(loss[: len(lower)]),
+        np.array(sizes[: len(lower)], np.int64),
+        np.array(turn[:known], np.int64),
+        np.array([(step.i, step.j) for step in path.steps[:known]], np.int64).reshape(-1, 2),
+        np.array([step.added for step in path.steps[:known]], np.bool_),
+    )
+
+
+def graphs_of_neighborhoods(path: NeighborhoodPath) -> GraphSequence:
+    """The joined graphs along the paths of all nodes; the loss is the sum of log RSS.
+
+    A node's RSS is counted from that of its empty neighbourhood.
+    """
+    nodes = path.nodes
+    node = np.repeat(np.arange(len(nodes)), np.diff(nodes.starts))
+    # A step is taken below the least score of its node's forward steps so far.
+    level = np.where(nodes.added, nodes.score, np.inf)
+    for begin, end in zip(nodes.starts[:-1].tolist(), nodes.starts[1:].tolist(), strict=True):
+        np.minimum.accumulate(level[begin:end], out=level[begin:end])
+    order = np.argsort(-level, kind="stable")
+    levels, turn = np.unique(-level[order], return_inverse=True)
+    size = np.cumsum(np.bincount(turn, np.where(nodes.added[order], 1, -1), levels.size))
+    fall = np.bincount(turn, _falls_of_log_rss(path)[order], levels.size)
+    joined = _joined(path, node[order], nodes.neighbor[order], nodes.added[order], turn)
+    return GraphSequence(
+        np.append(-levels, path.threshold),
+        -np.concatenate([[0.0], np.cumsum(fall)]),
+        np.concatenate([[0], size]).astype(np.int64),
+        *joined,
+    )
+
+
+def _falls_of_log_rss(path: NeighborhoodPath) -> Array:
+    """By how much each step lowers log RSS of its node; a backward step by less than nothing."""
+    nodes = path.nodes
+    before = np.concatenate([[0.0], nodes.loss[:-1]])
+    first = nodes.starts[:-1][np.diff(nodes.starts) > 0]
+    # The first step of a node is forward, and on either scale gives away where it started.
+    before[first] = nodes.loss[first] + nodes.change[first]
+    least = np.finfo(np.float64).tiny
+    return np.asarray(np.log(np.maximum(before, least) / np.maximum(nodes.loss, least)))
+
+
+def _joined(
+    path: NeighborhoodPath,
+    node: Integers,
+    other: Integers,
+    added: NDArray[np.bool_],
+    turn: Integers,
+) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """When an edge of the joined graph comes or goes, from when a neighbour of a node does."""
+    needed = 2 if path.combine == "and" else 1
+    votes: dict[tuple[int, int], int] = {}
+    when, pairs, comes = [], [], []
+    columns = (column.tolist() for column in (node, other, added, turn))
+    for r, t, joins, k in zip(*columns, strict=True):
+        pair = (min(r, t), max(r, t))
+        before = votes.get(pair, 0)
+        votes[pair] = before + (1 if joins else -1)
+        if max(before, votes[pair]) == needed:
+            when.append(k + 1)
+            pairs.append(pair)
+            comes.append(joins)
+    return (
+        np.array(when, np.int64),
+        np.array(pairs, np.int64).reshape(-1, 2),
+        np.array(comes, np.bool_),
+    )
