@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsistent.estimators import FixedGraph, GlobalGreedy, NeighborhoodGreedy
     from sparsistent.models import GaussianGraphicalModel
+    from sparsistent.uncertainty import bootstrap, stability_selection
 
 __version__ = "0.1.0"
 
-__all__ = ["FixedGraph", "GaussianGraphicalModel", "GlobalGreedy", "NeighborhoodGreedy"]
+__all__ = [
+    "FixedGraph",
+    "GaussianGraphicalModel",
+    "GlobalGreedy",
+    "NeighborhoodGreedy",
+    "bootstrap",
+    "stability_selection",
+]
 
 _HOMES = {
     "FixedGraph": "sparsistent.estimators",
     "GaussianGraphicalModel": "sparsistent.models",
     "GlobalGreedy": "sparsistent.estimators",
     "NeighborhoodGreedy": "sparsistent.estimators",
+    "bootstrap": "sparsistent.uncertainty",
+    "stability_selection": "sparsistent.uncertainty",
 }
 
 

@@ -24,6 +24,8 @@ from sparsistent.selection.rules import Options, Problem, Rows
 
 # Thresholds at which the folds are compared, for each time the threshold is halved.
 POINTS_A_HALF = 8
+# The refits of a fold need not be more exact than this: a likelihood is flat at its top.
+TOLERANCE = 1e-5
 
 
 def cross_validation(problem: Problem, options: Options) -> Selection:
@@ -75,13 +77,17 @@ def held_out_rows(whole: Moments, train: Moments, rows: Rows) -> Array:
 
 
 def scores_along(train: Moments, graphs: GraphSequence, test: Array, grid: Array) -> Array:
-    """The mean log-likelihood of test rows for the estimates at falling thresholds."""
+    """The mean log-likelihood of test rows for the estimates at falling thresholds.
+
+    Minus infinity from where no estimate exists, or one that is worse than the first.
+    """
     fit, place = FittedGraph(rows_for_graph(train)), 0
+    fit.tolerance = max(fit.tolerance, TOLERANCE)
     squares = np.einsum("ij,ij->i", test, test) / test.shape[1]
     constant = train.scale.size * np.log(2 * np.pi) + 2 * np.log(train.scale).sum()
     scores = np.full(grid.size, -np.inf)
     for number, threshold in enumerate(grid):
-        if threshold < graphs.lower[-1]:
+        if threshold < graphs.lower[-1] or scores[max(number - 1, 0)] < scores[0]:
             break
         try:
             k = graphs.index(threshold)

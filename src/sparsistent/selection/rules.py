@@ -129,7 +129,8 @@ def fdr(problem: Problem, options: Options) -> Selection:
     share = np.minimum(noise.n_pairs * noise.chance(graphs.lower) / edges, 1.0)
     allowed = np.array([noise.family_wise(options.alpha * m) for m in edges.tolist()])
     upper = np.append(np.inf, graphs.lower[:-1])
-    last = int(np.flatnonzero(allowed < upper)[-1])
+    # The graphs up to the first that has too few edges for its threshold.
+    last = int(np.append(allowed >= upper, True).argmax()) - 1
     chosen = max(float(graphs.lower[last]), float(allowed[last]))
     meaning = "estimated share of false edges"
     return Selection("fdr", graphs.lower, graphs.n_edges, share, meaning, chosen)

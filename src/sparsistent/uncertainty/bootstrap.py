@@ -1,0 +1,304 @@
+"""The nonparametric bootstrap of a graph and of its partial correlations.
+
+Rows are drawn with replacement and the estimator is fitted again, its rule for the threshold
+included. Two intervals come out for an edge. On the graphs that the resamples choose, an edge that
+is not chosen counts as zero: that is how the whole procedure varies. On the graph that the data
+chose, every resample refits the same entries: that is how the estimate varies once the graph is
+taken for granted. Both are percentiles.
+
+The p-value of an edge compares the likelihood with and without it, the rest of the graph refitted.
+It takes the graph as given although the same data chose it, so it is too small by an unknown
+amount: it ranks edges, and tests nothing.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from sparsistent.core.moments import Array, Moments
+from sparsistent.estimators.base import GraphEstimator, fit_on
+from sparsistent.estimators.input import column_names
+from sparsistent.estimators.progress import Progress
+from sparsistent.greedy.estimate import change_graph
+from sparsistent.greedy.refit import FittedGraph
+from sparsistent.optional import optional_import
+from sparsistent.uncertainty.resamples import Failure, on_resamples
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Integers = NDArray[np.int64]
+
+# Entries of a piece of the table of all partial correlations.
+PIECE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapResult:
+    """What the resamples say about each edge: those of the graph, then all that occurred.
+
+    Attributes
+    ----------
+    edges : int array of shape (n, 2)
+        Pairs i < j of column indices: first the graph's, then the others, by share.
+    selected : bool array
+        Whether the edge is in the graph that the data chose.
+    partial_correlation : array
+        Its estimate from the data, zero for other edges.
+    share : array
+        The share of resamples whose graph has the edge.
+    sign_share : array
+        Of these, the share in which it has the sign that it has most often.
+    interval : array of shape (n, 2)
+        Of the partial correlation on the resamples' own graphs, zero where an edge is missing.
+    selected_interval : array of shape (n, 2)
+        Of the partial correlation on the graph that the data chose; NaN for other edges.
+    p_value : array
+        Of the likelihood ratio, conditional on the selection: the graph is taken as given although
+        the same data chose it, so it is too small. NaN for other edges.
+    confidence : float
+        The level of the intervals.
+    n_resamples : int
+        How many resamples there are, without those that failed.
+    failures : list of Failure
+        Those that failed, with their reasons.
+    names : array of str
+        The columns' names.
+    estimator : GraphEstimator
+        Fitted to the data.
+    """
+
+    edges: Integers
+    selected: NDArray[np.bool_]
+    partial_correlation: Array
+    share: Array
+    sign_share: Array
+    interval: Array
+    selected_interval: Array
+    p_value: Array
+    confidence: float
+    n_resamples: int
+    failures: list[Failure]
+    names: NDArray[np.object_]
+    estimator: GraphEstimator
+
+    def __repr__(self) -> str:
+        always = int((self.share[self.selected] >= self.confidence).sum())
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return (
+            f"BootstrapResult({self.n_resamples} resamples{failed}: {self.selected.sum()} edges "
+            f"selected, {always} of them in at least {self.confidence:.0%} of resamples; "
+            f"{(~self.selected).sum()} others occurred)"
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """All edges as a pandas table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``source``, ``target``, ``selected``, ``partial_correlation``, ``share``,
+            ``sign_share``, ``lower`` and ``upper`` (on the resamples' own graphs),
+            ``lower_on_selected`` and ``upper_on_selected`` (on the selected graph), and
+            ``p_value_given_selection``.
+        """
+        pd = optional_import("pandas", "to_frame")
+        return pd.DataFrame(
+            {
+                "source": self.names[self.edges[:, 0]],
+                "target": self.names[self.edges[:, 1]],
+                "selected": self.selected,
+                "partial_correlation": self.partial_correlation,
+                "share": self.share,
+                "sign_share": self.sign_share,
+                "lower": self.interval[:, 0],
+                "upper": self.interval[:, 1],
+                "lower_on_selected": self.selected_interval[:, 0],
+                "upper_on_selected": self.selected_interval[:, 1],
+                "p_value_given_selection": self.p_value,
+            }
+        )
+
+
+def bootstrap(
+    estimator: GraphEstimator,
+    X: Any,
+    n_resamples: int = 1000,
+    *,
+    confidence: float = 0.95,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    callback: Progress | None = None,
+) -> BootstrapResult:
+    """Fit an estimator to resamples of the rows: how sure is each edge?
+
+    Parameters
+    ----------
+    estimator : GlobalGreedy, NeighborhoodGreedy or FixedGraph
+        Need not be fitted; is not changed.
+    X : array or data frame of shape (n_samples, n_features)
+        Data.
+    n_resamples : int, default=1000
+        How often rows are drawn with replacement.
+    confidence : float, default=0.95
+        The level of the intervals.
+    random_state : int, RandomState or None, default=None
+        A number makes the result the same each time, whatever ``n_jobs``.
+    n_jobs : int or None, default=None
+        The number of processes, as in joblib.
+    verbose : int, default=0
+        1 shows a progress bar on the error stream.
+    callback : callable, optional
+        Called now and then as ``callback("resamples", done, total)``.
+
+    Returns
+    -------
+    BootstrapResult
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, bootstrap
+    >>> X = GaussianGraphicalModel.chain(4, 0.6).sample(400, random_state=0)
+    >>> result = bootstrap(GlobalGreedy(), X, n_resamples=50, random_state=0)
+    >>> result.share[result.selected].tolist()
+    [1.0, 1.0, 1.0]
+    >>> result.to_frame()[["source", "target", "lower_on_selected", "upper_on_selected"]].round(2)
+      source target  lower_on_selected  upper_on_selected
+    0     x0     x1               0.48               0.61
+    1     x1     x2               0.36               0.48
+    2     x2     x3               0.48               0.58
+    """
+    _check(estimator, n_resamples, confidence)
+    model = clone(estimator).fit(X)
+    moments = clone(estimator)._read(X)
+    results, failures = on_resamples(
+        partial(_resample, estimator, X, model.edges_),
+        n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        callback=callback,
+    )
+    p = moments.scale.size
+    keys, order = _edge_keys(model.edges_, results, p)
+    values = _table(results, keys, p)
+    present, positive = values.copy(), values.copy()
+    present.data, positive.data = np.ones_like(values.data), (values.data > 0).astype(np.float64)
+    count, above = np.asarray(present.sum(axis=0)), np.asarray(positive.sum(axis=0))
+    m, tail = len(model.edges_), (1 - confidence) / 2
+    levels = [tail, 1 - tail]
+    on_selected = np.array([selected for _, _, selected in results])
+    padding = np.full(keys.size - m, np.nan)
+    ends = np.full((keys.size, 2), np.nan)
+    ends[:m] = np.quantile(on_selected, levels, axis=0).T
+    estimates = np.concatenate([model._edge_values()[1], np.zeros(keys.size - m)])
+    return BootstrapResult(
+        edges=np.stack(np.divmod(keys, p), axis=1)[order],
+        selected=(np.arange(keys.size) < m)[order],
+        partial_correlation=estimates[order],
+        share=(count / len(results))[order],
+        sign_share=(np.maximum(above, count - above) / np.maximum(count, 1))[order],
+        interval=_quantiles(values, levels)[order],
+        selected_interval=ends[order],
+        p_value=np.concatenate([likelihood_ratio_p_values(moments, model.edges_), padding])[order],
+        confidence=confidence,
+        n_resamples=len(results),
+        failures=failures,
+        names=column_names(model),
+        estimator=model,
+    )
+
+
+def likelihood_ratio_p_values(moments: Moments, edges: Integers) -> Array:
+    """The p-value of each edge of a graph, all others refitted without it."""
+    fit = fit_on(moments, edges)
+    fall = np.empty(len(edges))
+    for k, (i, j) in enumerate(edges.tolist()):
+        loss = fit.loss
+        change_graph(fit, [(i, j, False)])
+        fall[k] = fit.loss - loss
+        change_graph(fit, [(i, j, True)])
+    assert moments.n_samples is not None
+    return np.asarray(special.chdtrc(1, np.maximum(moments.n_samples * fall, 0.0)))
+
+
+def _check(estimator: GraphEstimator, n_resamples: int, confidence: float) -> None:
+    if getattr(estimator, "covariance", None) is not None:
+        raise ValueError(
+            "resamples are drawn from the rows of a table, and covariance='precomputed' has none; "
+            "pass the table, with covariance=None"
+        )
+    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
+        raise ValueError(f"n_resamples must be a whole number from 1 on, but is {n_resamples!r}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, but is {confidence!r}")
+
+
+def _resample(
+    estimator: GraphEstimator, X: Any, selected: Integers, random: np.random.Generator
+) -> tuple[Integers, Array, Array]:
+    """The graph of a resample, its partial correlations, and those on the selected graph."""
+    n = _num_samples(X)
+    table = _safe_indexing(X, random.integers(n, size=n))
+    worker = clone(estimator)
+    if worker.get_params().get("random_state", 0) is None:
+        worker.set_params(random_state=int(random.integers(2**31 - 1)))
+    worker.fit(table)
+    moments = clone(estimator)._read(table)
+    on_selected = _partial_correlations(fit_on(moments, selected), selected)
+    return worker.edges_, worker._edge_values()[1], on_selected
+
+
+def _partial_correlations(fit: FittedGraph, edges: Integers) -> Array:
+    """Of the edges of an estimate, in the order in which they are given."""
+    m, p = fit.graph.n_edges, fit.p
+    ends = np.sort(fit.graph.ends[:m], axis=1)
+    root = np.sqrt(fit.theta_diagonal)
+    values = -fit.theta[:m] / root[ends[:, 0]] / root[ends[:, 1]]
+    found, wanted = ends @ [p, 1], edges @ [p, 1]
+    return np.asarray(values[np.argsort(found)][np.searchsorted(np.sort(found), wanted)])
+
+
+def _edge_keys(
+    selected: Integers, results: list[tuple[Integers, Array, Array]], p: int
+) -> tuple[Integers, Integers]:
+    """Numbers of the edges, the graph's first, and the order in which they are shown."""
+    mine = selected @ [p, 1]
+    found, count = np.unique(
+        np.concatenate([edges @ [p, 1] for edges, _, _ in results]), return_counts=True
+    )
+    others = np.isin(found, mine, invert=True)
+    keys = np.concatenate([mine, found[others]]).astype(np.int64)
+    by_share = np.argsort(-count[others], kind="stable")
+    return keys, np.concatenate([np.arange(mine.size), mine.size + by_share])
+
+
+def _table(
+    results: list[tuple[Integers, Array, Array]], keys: Integers, p: int
+) -> sparse.csc_array:
+    """The partial correlations: one row a resample, one column an edge."""
+    sorter = np.argsort(keys)
+    rows = np.repeat(np.arange(len(results)), [len(edges) for edges, _, _ in results])
+    found = np.concatenate([edges @ [p, 1] for edges, _, _ in results])
+    columns = sorter[np.searchsorted(keys, found, sorter=sorter)]
+    values = np.concatenate([values for _, values, _ in results])
+    return sparse.csc_array((values, (rows, columns)), shape=(len(results), keys.size))
+
+
+def _quantiles(values: sparse.csc_array, levels: list[float]) -> Array:
+    """Of each column, some columns at a time."""
+    rows, columns = values.shape
+    step = max(1, PIECE // rows)
+    parts = [
+        np.quantile(values[:, first : first + step].toarray(), levels, axis=0).T
+        for first in range(0, columns, step)
+    ]
+    return np.concatenate([np.zeros((0, len(levels))), *parts])

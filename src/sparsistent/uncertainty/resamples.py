@@ -1,0 +1,93 @@
+"""The same work on many resamples, in any number of processes, with the same result.
+
+Each resample has a seed of its own, spawned from one, so that which process draws it does not
+matter. One that fails is remembered with its reason, and the others go on.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from sparsistent.estimators.progress import Progress, reporting
+
+# Resamples that a process is given at a time, and how often all are given some between two reports.
+BATCH = 5
+ROUNDS = 4
+
+Work = Callable[[np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a resample has no result.
+
+    Attributes
+    ----------
+    resample : int
+        Its number.
+    reason : str
+        The error's message.
+    """
+
+    resample: int
+    reason: str
+
+
+def on_resamples(
+    work: Work,
+    number: int,
+    *,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: int,
+    callback: Progress | None,
+) -> tuple[list[Any], list[Failure]]:
+    """The results of ``work`` with a generator for each resample, and the failures."""
+    root = np.random.SeedSequence(check_random_state(random_state).randint(2**31 - 1))
+    seeds = root.spawn(number)
+    batches = [seeds[first : first + BATCH] for first in range(0, number, BATCH)]
+    together = ROUNDS * effective_n_jobs(n_jobs)
+    outcomes: list[Any] = []
+    with Parallel(n_jobs=n_jobs) as parallel, reporting(verbose, callback) as report:
+        for first in range(0, len(batches), together):
+            part = batches[first : first + together]
+            for done in parallel(delayed(_outcomes)(work, batch) for batch in part):
+                outcomes.extend(done)
+            if report is not None:
+                report("resamples", len(outcomes), number)
+    failures = [
+        Failure(k, str(outcome)) for k, outcome in enumerate(outcomes) if _is_error(outcome)
+    ]
+    if len(failures) == number:
+        raise ValueError(f"every resample failed, the first because: {failures[0].reason}")
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {number} resamples failed and are left out, the first because: "
+            f"{failures[0].reason} (all reasons are in failures)",
+            UserWarning,
+            stacklevel=3,
+        )
+    return [outcome for outcome in outcomes if not _is_error(outcome)], failures
+
+
+def _outcomes(work: Work, seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
+    outcomes: list[Any] = []
+    for seed in seeds:
+        try:
+            with warnings.catch_warnings():
+                # A refit of a resample that is nearly collinear is still one value among many.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                outcomes.append(work(np.random.default_rng(seed)))
+        except (ValueError, np.linalg.LinAlgError) as error:
+            outcomes.append(error)
+    return outcomes
+
+
+def _is_error(outcome: Any) -> bool:
+    return isinstance(outcome, Exception)
