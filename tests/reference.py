@@ -200,3 +200,21 @@ def node_greedy(S, r, threshold, nu, relative=False, most_steps=500):
             gamma = least_squares(S, r, active)
             run.steps.append((False, r, order[0], costs[order[0]], node_loss(S, r, gamma)))
     raise AssertionError("the reference does not end")
+
+
+def reference_ebic(X, edges, gamma):
+    """n·L + |E|(log n + 4γ log p), with the estimate from scratch."""
+    n, p = X.shape
+    S = np.cov(X.T, bias=True)
+    value = loss(covariance_selection(S, edges), S)
+    return n * value + len(edges) * (np.log(n) + 4 * gamma * np.log(p))
+
+
+def reference_instability(graphs, p):
+    """Liu, Roeder and Wasserman's D: the mean over pairs of 2θ(1 − θ)."""
+    theta = np.zeros((p, p))
+    for edges in graphs:
+        for i, j in edges:
+            theta[i, j] += 1 / len(graphs)
+    i, j = np.triu_indices(p, 1)
+    return float(np.mean(2 * theta[i, j] * (1 - theta[i, j])))

@@ -1,4 +1,4 @@
-"""Pictures of a fitted graph, with matplotlib."""
+"""Pictures of a fitted graph, and of how its threshold was chosen, with matplotlib."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.optional import optional_import
+from sparsistent.selection.curve import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,6 +85,49 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     ax.set_title(f"{title}; {len(isolated)} without an edge" if isolated else title)
     ax.margins(0.06)
     ax.set_axis_off()
+    return ax
+
+
+def draw_selection(selection: Selection, ax: "Axes | None" = None) -> "Axes":
+    """Draw the curve on which a rule has chosen a threshold.
+
+    Parameters
+    ----------
+    selection : Selection
+        The attribute ``selection_`` of a fitted estimator.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
+    >>> from sparsistent.plots import draw_selection
+    >>> X = GaussianGraphicalModel.star(6, 4, 0.6).sample(400, random_state=0)
+    >>> draw_selection(GlobalGreedy("ebic").fit(X).selection_).get_ylabel()
+    'extended BIC'
+    """
+    plt = optional_import("matplotlib.pyplot", "draw_selection", extra="plots")
+    if ax is None:
+        ax = plt.figure(figsize=(7, 4.5), layout="constrained").add_subplot()
+    known = np.isfinite(selection.criterion)
+    ax.step(
+        selection.threshold[known],
+        selection.criterion[known],
+        where="pre",
+        color=POSITIVE,
+        marker=".",
+    )
+    ax.axvline(selection.chosen, color=NEGATIVE, linestyle="dashed")
+    ax.set_xscale("log")
+    ax.invert_xaxis()
+    ax.set_xlabel("threshold")
+    ax.set_ylabel(selection.meaning)
+    edges = selection.n_edges[selection.row]
+    ax.set_title(f"{selection.rule!r} chooses {selection.chosen:.3g}: {edges} edges")
     return ax
 
 

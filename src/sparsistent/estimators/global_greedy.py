@@ -74,6 +74,7 @@ class GlobalGreedy(GreedySearch):
     """
 
     _charge = staticmethod(ebic_edge_threshold)
+    _one_entry = True
 
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None

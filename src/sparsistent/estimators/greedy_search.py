@@ -33,8 +33,9 @@ class GreedySearch(GraphEstimator):
 
     A subclass has ``_search``, which runs its algorithm down to a threshold and returns the path,
     and with it the estimate at its end where the algorithm has one; ``_graphs``, which turns the
-    path into graphs for the rules; and ``_charge``, what the extended BIC asks for a parameter,
-    from the numbers of samples and of features and γ.
+    path into graphs for the rules; ``_charge``, what the extended BIC asks for a parameter, from
+    the numbers of samples and of features and γ; and ``_one_entry``, whether a gain is that of one
+    entry of the precision.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -54,6 +55,7 @@ class GreedySearch(GraphEstimator):
     _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
     _graphs: Callable[[Moments, Any], GraphSequence]
     _charge: Callable[[int, int, float], float]
+    _one_entry: bool
 
     def __init__(
         self,
@@ -154,7 +156,7 @@ class GreedySearch(GraphEstimator):
             )
         return Problem(
             moments,
-            Noise(n, p, bool(self.assume_centered)),
+            Noise(n, p, bool(self.assume_centered), self._one_entry),
             lambda moments, threshold: self._search(moments, threshold, report),
             self._graphs,
             partial(self._charge, n, p),

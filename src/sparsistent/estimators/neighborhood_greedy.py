@@ -68,6 +68,7 @@ class NeighborhoodGreedy(GreedySearch):
         "combine": [StrOptions({"and", "or"})],
     }
     _charge = staticmethod(ebic_neighbor_threshold)
+    _one_entry = False
 
     def __init__(
         self,

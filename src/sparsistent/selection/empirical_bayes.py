@@ -2,11 +2,13 @@
 
 Gains of pairs without an edge have a known law; as scores (what a normal variable exceeds in size
 with the same chance) they are the largest of q normal variables. Gains of edges do not, but the
-clear ones show: their scores are strengths of edges plus noise of about unit variance. So the
+clear ones show: their scores are strengths of edges plus noise of about unit variance, as Fisher's
+transform of a correlation is. So the
 strengths are estimated from the scores that are surely no noise, as a mixture (the nonparametric
 maximum-likelihood estimate of Kiefer and Wolfowitz, 1956, by the EM algorithm), and with them the
 number of edges to be expected at scores that may be noise. The cut is where the local false
-discovery rate (Efron, 2001), noise/(noise + edges), falls to 0.4.
+discovery rate (Efron, 2001), noise/(noise + edges), falls to a third: an edge is then twice as
+likely as noise.
 
 The cut stays in a window. Below its lower end, one false edge is to be expected on an empty graph;
 above its upper end, the threshold of the extended BIC with γ = 1, everything is an edge. On a graph
@@ -27,13 +29,10 @@ from sparsistent.selection.thresholds import Noise, ebic_edge_threshold
 
 LEAST_CLEAR = 3
 FEW_ALPHA = 0.05
-MOST_NOISE = 0.4
-# The root of n times the gain of a correlation ρ has the standard deviation ρ/√(−log(1 − ρ²)):
-# 1 for weak ones, 0.93 at 0.5, 0.84 at 0.7.
-SPREAD = 0.9
+MOST_NOISE = 1 / 3
 # Strengths, in units of scores: from this much above the clear edges' least score, in such steps,
 # over a range beyond which nothing reaches down to the window.
-OFFSET, STEP, RANGE = 0.5, 0.25, 6.0
+OFFSET, STEP, RANGE = 1.0, 0.25, 6.0
 ROUNDS = 60
 BINS = 240
 
@@ -80,8 +79,8 @@ def cut_between_noise_and_edges(cut: Cut, gains: Array, curve: Array) -> tuple[f
     strengths, counts = _strengths(noise.score(clear), start)
 
     def chance_of_noise(score: Array) -> Array:
-        edges = (_normal(score[:, None] - strengths, SPREAD) * counts).sum(axis=1)
-        nothing = 2 * noise.n_pairs * _normal(score, 1.0)
+        edges = (_normal(score[:, None] - strengths) * counts).sum(axis=1)
+        nothing = 2 * noise.n_pairs * _normal(score)
         return np.asarray(nothing / (nothing + edges))
 
     window = np.linspace(float(noise.score(cut.smallest)), start, BINS)
@@ -96,8 +95,8 @@ def _strengths(scores: Array, start: float) -> tuple[Array, Array]:
     number, edges = np.histogram(scores, BINS, (start, start + RANGE + 2.0))
     number, center = number[number > 0], ((edges[1:] + edges[:-1]) / 2)[number > 0]
     strengths = np.arange(start + OFFSET, start + RANGE + 2.0, STEP)
-    density = _normal(center[:, None] - strengths, SPREAD)
-    seen = special.ndtr((strengths - start) / SPREAD)
+    density = _normal(center[:, None] - strengths)
+    seen = special.ndtr(strengths - start)
     counts = np.full(strengths.size, number.sum() / strengths.size)
     for _ in range(ROUNDS):
         share = density * counts
@@ -106,5 +105,5 @@ def _strengths(scores: Array, start: float) -> tuple[Array, Array]:
     return strengths, counts
 
 
-def _normal(x: Array, deviation: float) -> Array:
-    return np.asarray(np.exp(-0.5 * (x / deviation) ** 2) / (deviation * np.sqrt(2 * np.pi)))
+def _normal(x: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi))

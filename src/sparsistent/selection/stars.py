@@ -18,6 +18,7 @@ that is how far the others have to be run.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import isqrt
 
@@ -29,7 +30,6 @@ from sparsistent.core.moments import LEAST_GAIN, Array
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.graph_sequence import GraphSequence
 from sparsistent.selection.rules import Options, Problem, Rows
-from sparsistent.selection.thresholds import Noise
 
 # A path that is not long enough is run to this share of its threshold.
 FURTHER = 0.7
@@ -130,7 +130,7 @@ def _run_far_enough(
 ) -> tuple[list[GraphSequence], float]:
     """Graphs whose instability reaches β, or all there are, and how far they go."""
     p = problem.noise.n_features
-    part = Noise(subsample_size(problem.noise.n_samples), p, problem.noise.assume_centered)
+    part = replace(problem.noise, n_samples=subsample_size(problem.noise.n_samples))
     # Where noise alone is so unstable.
     end = part.threshold((1 - np.sqrt(1 - 2 * options.beta)) / 2)
     while True:
