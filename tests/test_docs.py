@@ -12,13 +12,14 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("page", ["paper.md"])
+@pytest.mark.parametrize("page", ["choosing.md", "paper.md"])
 def test_examples_of_a_page(page):
     # Without its fences a block ends in a blank line, which is where doctest ends its output.
     text = re.sub(r"^```.*$", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    flags = doctest.NORMALIZE_WHITESPACE
     examples = doctest.DocTestParser().get_doctest(text, {}, page, str(DOCS / page), 0)
     report: list[str] = []
-    results = doctest.DocTestRunner().run(examples, out=report.append)
+    results = doctest.DocTestRunner(optionflags=flags).run(examples, out=report.append)
     assert results.attempted > 0
     assert results.failed == 0, "".join(report)
 

@@ -164,21 +164,33 @@ def test_the_papers_threshold():
 
 @pytest.mark.parametrize("n", [3, 10, 100, 10_000])
 @pytest.mark.parametrize("assume_centered", [False, True])
-def test_noise_has_the_law_of_a_correlation(n, assume_centered):
+@pytest.mark.parametrize("one_entry", [False, True])
+def test_noise_has_the_law_of_a_correlation(n, assume_centered, one_entry):
     """The t test of a correlation, with n − 2 degrees of freedom, or n − 1 with a known mean."""
-    noise = Noise(n, 10, assume_centered)
+    noise = Noise(n, 10, assume_centered, one_entry)
     freedom = n - 1 if assume_centered else n - 2
-    for gain in (0.01, 0.3, 2.0):
-        r = np.sqrt(-np.expm1(-gain))
+    for r in (0.05, 0.4, 0.9):
+        alpha = -2 * r / (1 + np.sqrt(1 + 4 * r**2))
+        gain = np.log1p(-(alpha**2)) - 2 * alpha * r if one_entry else -np.log1p(-(r**2))
         expected = 2 * stats.t.sf(r * np.sqrt(freedom / (1 - r**2)), freedom)
-        assert float(noise.chance(gain)) == pytest.approx(expected, rel=1e-8)
+        assert float(noise.chance(gain)) == pytest.approx(expected, rel=1e-6)
         if expected > 1e-290:
             assert noise.threshold(expected) == pytest.approx(gain, rel=1e-6)
+        if expected > 1e-200:
             assert noise.gain(float(noise.score(gain))) == pytest.approx(gain, rel=1e-6)
 
 
-def test_noise_becomes_chi_square():
-    noise = Noise(1_000_000, 50)
+def test_no_pair_gains_more_than_a_correlation_of_one():
+    noise = Noise(100, 10)
+    assert float(noise.chance(0.7549)) == 0
+    assert float(noise.chance(5.0)) == 0
+    assert float(noise.score(5.0)) == 37.0
+    assert noise.threshold(0.0) == pytest.approx(0.75485615244)
+
+
+@pytest.mark.parametrize("one_entry", [False, True])
+def test_noise_becomes_chi_square(one_entry):
+    noise = Noise(1_000_000, 50, one_entry=one_entry)
     expected = stats.chi2.isf(0.05 / noise.n_pairs, 1) / 1_000_000
     assert noise.family_wise(0.05) == pytest.approx(expected, rel=1e-4)
 

@@ -212,19 +212,18 @@ def test_bootstraps_that_are_refused(estimator, options, message):
 
 @every_search
 def test_stability_selection(make):
-    result = stability_selection(make(), frame, max_false=1.5, random_state=0, n_pairs=20)
+    result = stability_selection(make(), frame, max_false=4.0, random_state=0, n_pairs=20)
     assert {tuple(e) for e in result.edges[result.stable].tolist()} == {
         tuple(e) for e in CHAIN.edges.tolist()
     }
-    # q is the largest with q²/((2π − 1)·15) ≤ 1.5.
-    assert result.n_chosen == 3 or result.n_chosen**2 / (0.5 * 15) <= 1.5
-    assert (result.n_chosen + 1) ** 2 / (0.5 * 15) > 1.5
-    assert result.bound == result.n_chosen**2 / 7.5 <= 1.5
+    # The largest q with q²/((2π − 1)·15) ≤ 4.
+    assert result.n_chosen == 5
+    assert result.bound == pytest.approx(25 / 7.5)
     assert result.share.sum() * result.n_halves == pytest.approx(result.n_chosen * result.n_halves)
     table = result.to_frame()
     assert table.columns.tolist() == ["source", "target", "share", "stable"]
     assert table["share"].is_monotonic_decreasing
-    again = stability_selection(make(), frame, max_false=1.5, random_state=0, n_pairs=20, n_jobs=2)
+    again = stability_selection(make(), frame, max_false=4.0, random_state=0, n_pairs=20, n_jobs=2)
     assert again.to_frame().equals(table)
     assert "stable edges, at most" in repr(result)
 

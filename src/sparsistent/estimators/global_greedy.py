@@ -21,18 +21,44 @@ class GlobalGreedy(GreedySearch):
 
     Parameters
     ----------
-    threshold : float or "auto", default="auto"
-        A pair must lower the loss by more than this to become an edge: the paper's ε. "auto" is
-        (log n + 2 log p)/n, the threshold of the extended BIC with γ = 0.5.
+    threshold : float or str, default="auto"
+        A pair must lower the loss by more than this to become an edge: the paper's ε. Or the name
+        of a rule that chooses it, and leaves the curve on which it did so in ``selection_``:
+
+        - "auto": where an edge becomes likelier than noise, judged by the clear edges; on an empty
+          graph any false edge has a chance of about 0.05 at most
+        - "fwer": any false edge has a chance of at most ``alpha``
+        - "fdr": about a share ``alpha`` of the edges is false; a heuristic beyond an empty graph
+        - "ebic": the least extended BIC on the path, with ``gamma``
+        - "cv": the best held-out likelihood over the folds of ``cv``; for prediction
+        - "stars": subsamples disagree about at most a share ``beta`` of the pairs; "bstars" is its
+          bounded version, which is faster
+        - "paper": c·d·log p/n, with ``constant`` for c and ``max_degree`` for d
     backward_factor : float, default=0.5
         An edge is removed when that raises the loss by at most this share of what the last edge
         gained: the paper's ν, between 0 and 1.
+    alpha : float, default=0.05
+        Of "fwer" and "fdr".
+    gamma : float, default=0.5
+        Of "ebic", which charges log n + 4γ log p for an edge.
+    beta : float, default=0.05
+        Of "stars" and "bstars". R's huge and pulsar count twice: their threshold is 2β.
+    n_subsamples : int, default=20
+        Of "stars" and "bstars".
+    cv : int, splitter or iterable, default=5
+        Of "cv", as in scikit-learn.
+    constant, max_degree : float, optional
+        Of "paper".
+    random_state : int, RandomState or None, default=None
+        Of "stars" and "bstars", which draw rows.
+    n_jobs : int or None, default=None
+        Of "cv", "stars" and "bstars": the number of processes, as in joblib.
     assume_centered : bool, default=False
         Whether the columns have mean zero already.
     covariance : None or "precomputed", default=None
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
-        The number of samples behind a precomputed covariance; the rule "auto" needs it.
+        The number of samples behind a precomputed covariance; every rule needs it.
     sparse_output : bool, default=False
         Whether ``precision_`` is a SciPy sparse array. There is no ``covariance_`` then, and
         nowhere in the fit a dense matrix of all pairs unless most of them are correlated: for many
@@ -55,8 +81,11 @@ class GlobalGreedy(GreedySearch):
         Column means.
     threshold_ : float
         The threshold used.
+    selection_ : Selection
+        The curve on which a rule chose it: thresholds, numbers of edges, the rule's criterion.
     path_ : Path
-        Every step of the search; gives the graph at any larger threshold, ``path_.edges(0.1)``.
+        Every step of the search, which a rule may have taken further than to ``threshold_``; gives
+        the graph at any threshold from its end on, ``path_.edges(0.1)``.
     n_iter_ : int
         The number of steps.
     certificate_ : Certificate

@@ -22,21 +22,26 @@ class NeighborhoodGreedy(GreedySearch):
 
     Parameters
     ----------
-    threshold : float or "auto", default="auto"
+    threshold : float or str, default="auto"
         A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in
-        the squared unit of X_r. "auto" does not depend on units: a neighbour must lower log RSS by
-        more than (log n + 2 log(p − 1))/n, the threshold of the extended BIC with γ = 1.
+        the squared unit of X_r. The names are those of :class:`GlobalGreedy`; except for "paper",
+        which is on the paper's scale, they choose by how much a neighbour must lower log RSS, which
+        does not depend on units. "ebic" adds up the criteria of all regressions.
     backward_factor : float, default=0.5
         A neighbour is removed when that raises the loss by at most this share of what the last
         neighbour gained: the paper's ν, between 0 and 1.
     combine : {"and", "or"}, default="and"
         Whether an edge needs both of its nodes to choose each other, or one.
+    gamma : float, default=1.0
+        Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
+    alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
+        As in :class:`GlobalGreedy`.
     assume_centered : bool, default=False
         Whether the columns have mean zero already.
     covariance : None or "precomputed", default=None
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
-        The number of samples behind a precomputed covariance; the rule "auto" needs it.
+        The number of samples behind a precomputed covariance; every rule needs it.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
 
@@ -48,8 +53,8 @@ class NeighborhoodGreedy(GreedySearch):
         The signed neighbourhoods: the signs of ``coef_``, before they are joined to a graph.
     precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
         As in :class:`GlobalGreedy`.
-    threshold_ : float
-        The threshold used.
+    threshold_, selection_ : float, Selection
+        As in :class:`GlobalGreedy`.
     path_ : NeighborhoodPath
         Every step at every node; gives the graph at any larger threshold.
     n_iter_ : int

@@ -2,13 +2,12 @@
 
 Gains of pairs without an edge have a known law; as scores (what a normal variable exceeds in size
 with the same chance) they are the largest of q normal variables. Gains of edges do not, but the
-clear ones show: their scores are strengths of edges plus noise of about unit variance, as Fisher's
-transform of a correlation is. So the
-strengths are estimated from the scores that are surely no noise, as a mixture (the nonparametric
-maximum-likelihood estimate of Kiefer and Wolfowitz, 1956, by the EM algorithm), and with them the
-number of edges to be expected at scores that may be noise. The cut is where the local false
-discovery rate (Efron, 2001), noise/(noise + edges), falls to a third: an edge is then twice as
-likely as noise.
+clear ones show: their scores are strengths of edges plus noise of about unit variance, as for
+Fisher's transform of a correlation. So the strengths are estimated from the scores that are surely
+no noise, as a mixture (the nonparametric maximum-likelihood estimate of Kiefer and Wolfowitz, 1956,
+by the EM algorithm), and with them the number of edges to be expected at scores that may be noise.
+The cut is where the local false discovery rate (Efron, 2001), noise/(noise + edges), falls to a
+third: an edge is then twice as likely as noise.
 
 The cut stays in a window. Below its lower end, one false edge is to be expected on an empty graph;
 above its upper end, the threshold of the extended BIC with γ = 1, everything is an edge. On a graph
