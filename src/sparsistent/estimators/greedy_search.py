@@ -29,6 +29,7 @@ class GreedySearch(GraphEstimator):
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
+        "gain": [StrOptions({"coordinate", "profile"})],
     }
     _auto_threshold: Callable[[int, int], float]
     _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
@@ -38,6 +39,7 @@ class GreedySearch(GraphEstimator):
         threshold: float | Literal["auto"] = "auto",
         backward_factor: float = 0.5,
         *,
+        gain: Literal["coordinate", "profile"] = "coordinate",
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -55,6 +57,7 @@ class GreedySearch(GraphEstimator):
         )
         self.threshold = threshold
         self.backward_factor = backward_factor
+        self.gain = gain
 
     def at(self, threshold: float) -> Self:
         """The result at a larger threshold, read off the path: nothing is searched again.
