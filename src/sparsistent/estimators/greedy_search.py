@@ -5,7 +5,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
@@ -42,6 +42,7 @@ class GreedySearch(GraphEstimator):
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES))],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
+        "gain": [StrOptions({"coordinate", "profile"})],
         "alpha": [Number(Real, 0, 1, closed="neither")],
         "gamma": [Number(Real, 0, None, closed="left")],
         "beta": [Number(Real, 0, 0.5, closed="neither")],
@@ -62,6 +63,7 @@ class GreedySearch(GraphEstimator):
         threshold: float | str = "auto",
         backward_factor: float = 0.5,
         *,
+        gain: Literal["coordinate", "profile"] = "coordinate",
         alpha: float = 0.05,
         gamma: float = 0.5,
         beta: float = 0.05,
@@ -88,6 +90,7 @@ class GreedySearch(GraphEstimator):
         )
         self.threshold = threshold
         self.backward_factor = backward_factor
+        self.gain = gain
         self.alpha = alpha
         self.gamma = gamma
         self.beta = beta
@@ -137,7 +140,10 @@ class GreedySearch(GraphEstimator):
             problem = self._problem(moments, table, report)
             selection = RULES[self.threshold](problem, self._options())
             threshold = selection.chosen
-            path, fit = problem.run(threshold)
+            if self.gain == "coordinate":
+                path, fit = problem.run(threshold)
+            else:
+                path, fit = self._search(moments, threshold, report)
             self.selection_ = selection
         else:
             threshold = float(self.threshold)
@@ -157,11 +163,17 @@ class GreedySearch(GraphEstimator):
         return Problem(
             moments,
             Noise(n, p, bool(self.assume_centered), self._one_entry),
-            lambda moments, threshold: self._search(moments, threshold, report),
+            lambda moments, threshold: self._rule_search(moments, threshold, report),
             self._graphs,
             partial(self._charge, n, p),
             None if table is None else partial(self._part, table),
         )
+
+    def _rule_search(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Any, FittedGraph | None]:
+        """The search on whose path a rule chooses."""
+        return self._search(moments, threshold, report)
 
     def _part(self, table: Any, rows: Rows) -> Problem:
         """The problem on some rows of the table."""
@@ -186,7 +198,9 @@ class GreedySearch(GraphEstimator):
     ) -> None:
         try:
             edges = path.edges(threshold)
-            changes = None if fit is None or path.obstacle else _differences(fit, edges)
+            changes = (
+                None if fit is None or getattr(path, "obstacle", None) else _differences(fit, edges)
+            )
             if fit is None or changes is None or len(changes) > MOST_CHANGES * len(edges):
                 fit = fit_on(moments, edges)
             else:

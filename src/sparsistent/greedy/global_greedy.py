@@ -42,25 +42,46 @@ def global_greedy(
     ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
     data at their own scale.
     """
-    rows = rows_for_search(
+    rows = screened_rows(moments, threshold, report)
+    return search(rows, threshold, nu, loss_offset(moments), report)
+
+
+def screened_rows(
+    moments: Moments, threshold: float, report: Progress | None = None
+) -> CovarianceRows:
+    """The covariance of the empty graph, for a search to this threshold."""
+    return rows_for_search(
         moments,
         least_correlation(threshold),
         None if report is None else lambda done, total: report("correlations", done, total),
     )
-    # tr(ΘS) does not depend on the scale, log det Θ does.
-    offset = 2 * float(np.log(moments.scale).sum())
-    return search(rows, threshold, nu, offset, report)
+
+
+def loss_offset(moments: Moments) -> float:
+    """What the loss is more at the data's scale: tr(ΘS) is the same, log det Θ is not."""
+    return 2 * float(np.log(moments.scale).sum())
 
 
 def search(
     rows: CovarianceRows,
     threshold: float,
     nu: float,
-    loss_offset: float = 0.0,
+    offset: float = 0.0,
     report: Progress | None = None,
 ) -> tuple[Path, FittedGraph]:
-    """The forward and backward steps, from the empty graph with this covariance."""
+    """The search from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
+    return take_steps(fit, threshold, nu, offset, report), fit
+
+
+def take_steps(
+    fit: FittedGraph,
+    threshold: float,
+    nu: float,
+    offset: float = 0.0,
+    report: Progress | None = None,
+) -> Path:
+    """The forward and backward steps, from the empty graph."""
     candidates = Candidates(fit, threshold)
     delta: list[float] = []
     steps: list[Step] = []
@@ -72,18 +93,18 @@ def search(
             i, j, gain = pair
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
-            steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
+            steps.append(Step(True, i, j, gain, gain, fit.loss + offset, len(delta)))
             while delta and (edge := candidates.cheapest_edge(nu * delta[-1])) is not None:
                 number, cost = edge
                 i, j = fit.graph.ends[number].tolist()
                 candidates.update(delete_edge(fit, number))
                 delta.pop()
-                steps.append(Step(False, i, j, cost, 0.0, fit.loss + loss_offset, len(delta)))
+                steps.append(Step(False, i, j, cost, 0.0, fit.loss + offset, len(delta)))
             if report is not None and monotonic() - reported > REPORT_EVERY:
                 report("search", len(delta), len(delta) + candidates.count())
                 reported = monotonic()
     except NoEstimateError as error:
-        return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
+        return Path(tuple(steps), threshold, Obstacle(gain, error))
     if report is not None:
         report("search", len(delta), len(delta))
-    return Path(tuple(steps), threshold), fit
+    return Path(tuple(steps), threshold)
