@@ -9,7 +9,8 @@ from sparsistent.greedy import profile
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import search
-from sparsistent.greedy.profile import profile_search
+from sparsistent.greedy.path import Path
+from sparsistent.greedy.profile import ProfilePath, profile_search
 from sparsistent.greedy.profile_moves import predict_moves
 
 
@@ -129,17 +130,25 @@ def test_pairs_beyond_which_there_is_no_estimate_are_left_out():
 
 def test_the_estimator():
     X = GaussianGraphicalModel.grid(4, 4, 0.2).sample(300, random_state=0)
-    model = GlobalGreedy(gain="profile").fit(X)
+    model = GlobalGreedy(0.02, gain="profile").fit(X)
     assert model.certificate_ < 1e-10
     assert model.n_iter_ == len(model.path_)
     F = model.path_.loss + model.threshold_ * len(model.edges_)
-    coordinate = GlobalGreedy().fit(X)
+    coordinate = GlobalGreedy(0.02, gain="coordinate").fit(X)
     assert coordinate.path_[-1].loss + model.threshold_ * len(coordinate.edges_) >= F - 1e-8
     larger = model.at(5 * model.threshold_)
     assert len(larger.edges_) < len(model.edges_)
     assert "moves to" in repr(model.path_)
-    with pytest.raises(ValueError, match=r"a str among {'.*', '.*'}"):
+    with pytest.raises(ValueError, match=r"a str among {'.*', '.*', '.*'}"):
         GlobalGreedy(gain="partial").fit(X)
+
+
+def test_by_itself_it_searches_further_only_among_strong_dependences():
+    weak = GaussianGraphicalModel.chain(8, 0.5).sample(300, random_state=0)
+    strong = GaussianGraphicalModel.chain(8, 0.97).sample(300, random_state=0)
+    assert isinstance(GlobalGreedy().fit(weak).path_, Path)
+    assert isinstance(GlobalGreedy().fit(strong).path_, ProfilePath)
+    assert isinstance(GlobalGreedy(gain="coordinate").fit(strong).path_, Path)
 
 
 def test_it_says_what_it_is_doing():

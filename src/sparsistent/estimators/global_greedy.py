@@ -7,8 +7,8 @@ from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import ProfilePath, profile_greedy
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.greedy.profile import profile_greedy
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
@@ -38,12 +38,14 @@ class GlobalGreedy(GreedySearch):
     backward_factor : float, default=0.5
         An edge is removed when that raises the loss by at most this share of what the last edge
         gained: the paper's ν, between 0 and 1.
-    gain : {"coordinate", "profile"}, default="coordinate"
+    gain : {"auto", "coordinate", "profile"}, default="auto"
         What an edge is worth. "coordinate" is the paper's: the loss falls by moving one entry of
         the precision. With "profile" all other entries follow, for edges that come as for those
         that go; edges are swapped, too, and from an over-dense graph the search cuts back. It looks
         for the graph that minimises L + ε|E|, starts at the paper's result and never ends with
-        more than that: better, and slower, where variables are strongly correlated.
+        more than that: better, and slower, where variables are strongly correlated. "auto" is
+        "profile" for up to 128 variables of which the paper's result explains one to four fifths
+        or more, unless the threshold is a number, and "coordinate" otherwise.
     alpha : float, default=0.05
         Of "fwer" and "fdr".
     gamma : float, default=0.5
@@ -117,14 +119,15 @@ class GlobalGreedy(GreedySearch):
 
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
-    ) -> tuple[Path | ProfilePath, FittedGraph]:
-        search = profile_greedy if self.gain == "profile" else global_greedy
-        return search(moments, threshold, float(self.backward_factor), report)
-
-    def _rule_search(
-        self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Path, FittedGraph]:
         return global_greedy(moments, threshold, float(self.backward_factor), report)
+
+    def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
+        try:
+            path, fit = profile_greedy(moments, threshold, float(self.backward_factor), report)
+        except NoEstimateError:
+            return
+        self._read_path(moments, path, threshold, fit)
 
     @staticmethod
     def _graphs(moments: Moments, path: Path) -> GraphSequence:

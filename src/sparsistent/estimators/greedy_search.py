@@ -26,23 +26,28 @@ from sparsistent.selection.thresholds import Noise
 
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
+# By itself a fit looks beyond the paper's result for up to so many variables, one of which keeps
+# less than 1/STEEP of its variance given the others: there the paper's search errs.
+FEW_VARIABLES = 128
+STEEP = 5.0
 
 
 class GreedySearch(GraphEstimator):
     """Base of the estimators that search for the graph and leave a path behind.
 
-    A subclass has ``_search``, which runs its algorithm down to a threshold and returns the path,
-    and with it the estimate at its end where the algorithm has one; ``_graphs``, which turns the
-    path into graphs for the rules; ``_charge``, what the extended BIC asks for a parameter, from
-    the numbers of samples and of features and γ; and ``_one_entry``, whether a gain is that of one
-    entry of the precision.
+    A subclass has ``_search``, which runs the paper's algorithm down to a threshold and returns the
+    path, and with it the estimate at its end where the algorithm has one; ``_search_further``,
+    which puts what profile gains find in the place of that result;
+    ``_graphs``, which turns the path into graphs for the rules; ``_charge``, what the extended BIC
+    asks for a parameter, from the numbers of samples and of features and γ; and ``_one_entry``,
+    whether a gain is that of one entry of the precision.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES))],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
-        "gain": [StrOptions({"coordinate", "profile"})],
+        "gain": [StrOptions({"auto", "coordinate", "profile"})],
         "alpha": [Number(Real, 0, 1, closed="neither")],
         "gamma": [Number(Real, 0, None, closed="left")],
         "beta": [Number(Real, 0, 0.5, closed="neither")],
@@ -54,6 +59,7 @@ class GreedySearch(GraphEstimator):
         "n_jobs": [Number(Integral, None, None, closed="neither"), None],
     }
     _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
+    _search_further: Callable[[Moments, float, Progress | None], None]
     _graphs: Callable[[Moments, Any], GraphSequence]
     _charge: Callable[[int, int, float], float]
     _one_entry: bool
@@ -63,7 +69,7 @@ class GreedySearch(GraphEstimator):
         threshold: float | str = "auto",
         backward_factor: float = 0.5,
         *,
-        gain: Literal["coordinate", "profile"] = "coordinate",
+        gain: Literal["auto", "coordinate", "profile"] = "auto",
         alpha: float = 0.05,
         gamma: float = 0.5,
         beta: float = 0.05,
@@ -140,16 +146,23 @@ class GreedySearch(GraphEstimator):
             problem = self._problem(moments, table, report)
             selection = RULES[self.threshold](problem, self._options())
             threshold = selection.chosen
-            if self.gain == "coordinate":
-                path, fit = problem.run(threshold)
-            else:
-                path, fit = self._search(moments, threshold, report)
+            path, fit = problem.run(threshold)
             self.selection_ = selection
         else:
             threshold = float(self.threshold)
             path, fit = self._search(moments, threshold, report)
         self._read_path(moments, path, threshold, fit)
+        if self._wants_profile(moments):
+            self._search_further(moments, threshold, report)
         self._moments = moments
+
+    def _wants_profile(self, moments: Moments) -> bool:
+        """Whether the paper's result, which is there, is to be improved on."""
+        if self.gain != "auto":
+            return self.gain == "profile"
+        if not isinstance(self.threshold, str) or moments.scale.size > FEW_VARIABLES:
+            return False
+        return bool((self.precision_.diagonal() * moments.scale**2).max() > STEEP)
 
     def _problem(
         self, moments: Moments, table: Any = None, report: Progress | None = None
@@ -163,17 +176,11 @@ class GreedySearch(GraphEstimator):
         return Problem(
             moments,
             Noise(n, p, bool(self.assume_centered), self._one_entry),
-            lambda moments, threshold: self._rule_search(moments, threshold, report),
+            lambda moments, threshold: self._search(moments, threshold, report),
             self._graphs,
             partial(self._charge, n, p),
             None if table is None else partial(self._part, table),
         )
-
-    def _rule_search(
-        self, moments: Moments, threshold: float, report: Progress | None
-    ) -> tuple[Any, FittedGraph | None]:
-        """The search on whose path a rule chooses."""
-        return self._search(moments, threshold, report)
 
     def _part(self, table: Any, rows: Rows) -> Problem:
         """The problem on some rows of the table."""

@@ -125,6 +125,9 @@ class NeighborhoodGreedy(GreedySearch):
         relative = isinstance(self.threshold, str) and self.threshold != "paper"
         return self._run(moments, threshold, relative=relative, report=report), None
 
+    def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
+        pass
+
     def _run(
         self,
         moments: Moments,
