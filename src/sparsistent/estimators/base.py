@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,22 +14,30 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import invert
-from sparsistent.core.moments import Array, Moments
+from sparsistent.core.moments import Array, Moments, shrunk
+from sparsistent.core.tables import Table
 from sparsistent.estimators.input import (
     column_names,
     describe_dependence,
     read_covariance,
     read_table,
+    reject_collinear,
 )
 from sparsistent.estimators.progress import Progress, reporting
+from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import estimate, fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
+from sparsistent.selection.held_out import FOLDS, Recorder, held_out_choice
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+
+Correlation = Literal["pearson", "spearman", "kendall", "nonparanormal"]
+Missing = Literal["error", "pairwise", "em"]
+Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
 
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
@@ -46,11 +54,16 @@ class Number(Interval):  # type: ignore[misc]
 class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     """Base of the estimators whose precision matrix lives on a graph.
 
-    A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``.
+    A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``, and
+    ``_record``, which shows a recorder the estimate that it would choose.
     """
 
     _fit_moments: Callable[[Moments, Progress | None], None]
+    _record: Callable[[Moments, Recorder], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "correlation": [StrOptions({"pearson", "spearman", "kendall", "nonparanormal"})],
+        "missing": [StrOptions({"error", "pairwise", "em"})],
+        "shrinkage": [Number(Real, 0, 1, closed="both"), StrOptions({"auto", *FORMULAS})],
         "assume_centered": ["boolean"],
         "covariance": [StrOptions({"precomputed"}), None],
         "n_samples": [Number(Integral, 1, None, closed="left"), None],
@@ -62,6 +75,9 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -70,13 +86,16 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         callback: Progress | None = None,
     ) -> None:
         super().__init__(assume_centered=assume_centered)
+        self.correlation = correlation
+        self.missing = missing
+        self.shrinkage = shrinkage
         self.covariance = covariance
         self.n_samples = n_samples
         self.sparse_output = sparse_output
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the precision matrix, and the graph where it is not given.
 
         Parameters
@@ -84,6 +103,10 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         X : array or data frame of shape (n_samples, n_features)
             Data, or the covariance matrix with ``covariance="precomputed"``.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts in means and covariances; only the ratios matter. Rules that
+            need a number of samples take Kish's effective one, (Σw)²/Σw². Rows that stand for
+            several each are to be repeated instead.
 
         Returns
         -------
@@ -94,7 +117,8 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             delattr(self, name)
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
-            self._fit_moments(self._read(X), report)
+            moments, table = self._read(X, sample_weight, report)
+            self._fit_moments(self._shrink(moments, table, report), report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -104,15 +128,33 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             )
         return self
 
-    def _read(self, X: Any) -> Moments:
+    def _read(
+        self, X: Any, sample_weight: Any, report: Progress | None
+    ) -> tuple[Moments, Table | None]:
         if self.covariance == "precomputed":
-            return read_covariance(self, X)
+            return read_covariance(self, X, sample_weight), None
         if self.n_samples is not None:
             raise ValueError(
                 "n_samples is the number of samples behind a precomputed covariance; leave it out, "
                 "or set covariance='precomputed'"
             )
-        return read_table(self, X)
+        return read_table(self, X, sample_weight, report)
+
+    def _shrink(self, moments: Moments, table: Table | None, report: Progress | None) -> Moments:
+        if not isinstance(self.shrinkage, str):
+            self.shrinkage_ = float(self.shrinkage)
+        elif self.shrinkage != "auto":
+            self.shrinkage_ = formula_shrinkage(self.shrinkage, moments, table)
+        elif table is None or len(table.values) < 2 * FOLDS:
+            raise ValueError(
+                f"shrinkage='auto' holds out a part of a table of at least {2 * FOLDS} rows; pass "
+                "one, or a number between 0 and 1"
+            )
+        else:
+            self.shrinkage_ = held_out_choice(table, self._record, report=report).shrinkage
+        if self.shrinkage_ == 0.0:
+            reject_collinear(moments, column_names(self))
+        return shrunk(moments, self.shrinkage_)
 
     def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
         """Set what every estimator has, from the estimate at unit variances."""
@@ -132,6 +174,11 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
 
     def _dependence(self, error: NoEstimateError) -> str:
         return describe_dependence(column_names(self), error.node, error.neighbors)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # n_features_in_ is set before a fit can fail.

@@ -1,15 +1,17 @@
 """Covariance selection: the maximum-likelihood estimate on a graph that is known."""
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator, fit_on
+from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.selection.held_out import Recorder
 
 
 class FixedGraph(GraphEstimator):
@@ -20,18 +22,15 @@ class FixedGraph(GraphEstimator):
     edges : sequence of pairs, default=()
         The graph: pairs of column indices, or of column names. All other partial correlations are
         zero. The order of the edges and within a pair does not matter.
-    assume_centered : bool, default=False
-        Whether the columns have mean zero already.
-    covariance : None or "precomputed", default=None
-        "precomputed" means that X is a covariance or correlation matrix.
-    n_samples : int, optional
-        The number of samples behind a precomputed covariance.
+    correlation, missing, shrinkage, assume_centered, covariance, n_samples
+        As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
 
     Attributes
     ----------
-    precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
+    precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
+    feature_names_in_
         As in :class:`GlobalGreedy`.
 
     Examples
@@ -54,6 +53,9 @@ class FixedGraph(GraphEstimator):
         self,
         edges: Any = (),
         *,
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -62,6 +64,9 @@ class FixedGraph(GraphEstimator):
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -80,6 +85,11 @@ class FixedGraph(GraphEstimator):
                 f"no estimate exists on this graph: {self._dependence(error)} in this sample; "
                 "drop one of them or some of their edges, or find more samples"
             ) from error
+
+    def _record(self, moments: Moments, recorder: Recorder) -> None:
+        edges = _edge_indices(self.edges, column_names(self))
+        with suppress(NoEstimateError):
+            recorder(fit_on(moments, edges), 1.0)
 
 
 def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:

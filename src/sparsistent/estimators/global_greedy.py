@@ -17,7 +17,7 @@ class GlobalGreedy(GreedySearch):
 
     Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
     takes out the edges that have become superfluous. What comes back is the maximum-likelihood
-    estimate on the graph that was found: nothing is shrunk.
+    estimate on the graph that was found: nothing is shrunk, unless you say so.
 
     Parameters
     ----------
@@ -53,6 +53,16 @@ class GlobalGreedy(GreedySearch):
         Of "stars" and "bstars", which draw rows.
     n_jobs : int or None, default=None
         Of "cv", "stars" and "bstars": the number of processes, as in joblib.
+    correlation : {"pearson", "spearman", "kendall", "nonparanormal"}, default="pearson"
+        The last three see ranks alone: for columns that some rising function would make Gaussian,
+        and for outliers. They are 2 sin(πρ/6), sin(πτ/2), and the correlations of normal scores.
+    missing : {"error", "pairwise", "em"}, default="error"
+        What to do about NaN: refuse it; take each correlation from the rows that have both values;
+        or find the most likely means and covariances of a Gaussian.
+    shrinkage : float, "auto", "ledoit-wolf" or "oas", default=0
+        All correlations are multiplied by one minus this share, between 0 and 1: for prediction,
+        for heavy tails, and for more columns than rows. "auto" finds the share under which rows
+        that were held out are most likely; the other two are formulas.
     assume_centered : bool, default=False
         Whether the columns have mean zero already.
     covariance : None or "precomputed", default=None
@@ -79,6 +89,8 @@ class GlobalGreedy(GreedySearch):
         The graph: pairs i < j of column indices, sorted.
     location_ : ndarray of shape (n_features,)
         Column means.
+    shrinkage_ : float
+        The shrinkage used.
     threshold_ : float
         The threshold used.
     selection_ : Selection

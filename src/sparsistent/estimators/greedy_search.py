@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
@@ -13,7 +14,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator, Number, fit_on
+from sparsistent.estimators.base import (
+    Correlation,
+    GraphEstimator,
+    Missing,
+    Number,
+    Shrinkage,
+    fit_on,
+)
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
@@ -26,6 +34,7 @@ from sparsistent.selection.thresholds import Noise
 
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
+from sparsistent.selection.held_out import Recorder
 
 
 class GreedySearch(GraphEstimator):
@@ -71,6 +80,9 @@ class GreedySearch(GraphEstimator):
         max_degree: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -79,6 +91,9 @@ class GreedySearch(GraphEstimator):
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -180,6 +195,12 @@ class GreedySearch(GraphEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
+    def _record(self, moments: Moments, recorder: Recorder) -> None:
+        threshold = self._threshold(moments)
+        path, fit = self._search(moments, threshold, None)
+        with suppress(NoEstimateError):
+            edges = path.edges(threshold)
+            recorder(fit_on(moments, edges) if fit is None else fit, 1.0)
 
     def _read_path(
         self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
@@ -201,6 +222,18 @@ class GreedySearch(GraphEstimator):
         self.threshold_ = threshold
         self.path_ = path
         self.n_iter_ = path.n_steps(threshold)
+
+    def _threshold(self, moments: Moments) -> float:
+        if not isinstance(self.threshold, str):
+            return float(self.threshold)
+        if moments.n_samples is None:
+            raise ValueError(
+                "threshold='auto' needs the number of samples behind the covariance; pass "
+                "n_samples=, or a number as the threshold"
+            )
+        threshold = type(self)._auto_threshold(moments.n_samples, moments.scale.size)
+        # Shrinkage takes that much off the gain of a pair that is correlated by chance.
+        return threshold * (1.0 - moments.shrinkage) ** 2
 
     def _usable_threshold(self, moments: Moments, path: Any) -> float:
         """Bisect the gains on the path for a threshold whose graph has an estimate.

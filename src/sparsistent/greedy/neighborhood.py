@@ -195,6 +195,7 @@ def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> 
                 S = moments.correlation[variables[:, :, None], variables[:, None, :]]
             else:
                 S = rows[variables] @ rows[variables].transpose(0, 2, 1)
+                S[:, np.arange(size + 1), np.arange(size + 1)] = 1.0
             gamma[places] = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
