@@ -218,3 +218,32 @@ def reference_instability(graphs, p):
             theta[i, j] += 1 / len(graphs)
     i, j = np.triu_indices(p, 1)
     return float(np.mean(2 * theta[i, j] * (1 - theta[i, j])))
+
+
+def expectation_maximisation(X, assume_centered, rounds=3000):
+    """EM for a Gaussian with missing values, row by row, from the textbook."""
+    n, p = X.shape
+    mean = np.zeros(p) if assume_centered else np.nanmean(X, axis=0)
+    covariance = np.diag(np.nanmean((X - mean) ** 2, axis=0))
+    for _ in range(rounds):
+        filled, spread, likelihood = np.empty((n, p)), np.zeros((p, p)), 0.0
+        for row, values in enumerate(X):
+            o, m = np.flatnonzero(np.isfinite(values)), np.flatnonzero(np.isnan(values))
+            inner = covariance[np.ix_(o, o)]
+            deviation = values[o] - mean[o]
+            coefficients = np.linalg.solve(inner, covariance[np.ix_(o, m)]).T
+            filled[row, o] = values[o]
+            filled[row, m] = mean[m] + coefficients @ deviation
+            left = covariance[np.ix_(m, m)] - coefficients @ covariance[np.ix_(o, m)]
+            spread[np.ix_(m, m)] += left
+            square = deviation @ np.linalg.solve(inner, deviation)
+            constant = len(o) * np.log(2 * np.pi) + np.linalg.slogdet(inner)[1]
+            likelihood -= (constant + square) / 2
+        before = mean, covariance
+        mean = np.zeros(p) if assume_centered else filled.mean(axis=0)
+        covariance = ((filled - mean).T @ (filled - mean) + spread) / n
+        unit = np.sqrt(np.diag(covariance))
+        moved = np.abs(covariance - before[1]) / np.outer(unit, unit)
+        if max(moved.max(), (np.abs(mean - before[0]) / unit).max()) < 1e-9:
+            break
+    return mean, covariance, likelihood

@@ -78,6 +78,8 @@ def _incomplete_moments(table: Table, report: Progress | None) -> Moments:
     centered, weight = table.assume_centered, table.weight
     n_samples = incomplete.typical_size(incomplete.pair_sizes(X, weight))
     location, scale = incomplete.observed_moments(X, assume_centered=centered, weight=weight)
+    if not scale.all():
+        return Moments(location, scale, n_samples, None, np.eye(scale.size))
     if table.correlation == "nonparanormal":
         X, centered = ranks.normal_scores(X), False
     if table.correlation in ("spearman", "kendall"):

@@ -52,16 +52,17 @@ def read_table(
 
 def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
     """Moments of a covariance or correlation matrix."""
-    for name, value, default in (
-        ("correlation", estimator.correlation, "pearson"),
-        ("missing", estimator.missing, "error"),
-        ("sample_weight", sample_weight, None),
-    ):
-        if value is not default and value != default:
-            raise ValueError(
-                f"{name} says how a table of samples is read, and covariance='precomputed' has "
-                f"none; leave {name} out, or pass the table"
-            )
+    given = {
+        "correlation": estimator.correlation != "pearson",
+        "missing": estimator.missing != "error",
+        "sample_weight": sample_weight is not None,
+    }
+    if any(given.values()):
+        name = next(name for name, is_given in given.items() if is_given)
+        raise ValueError(
+            f"{name} says how a table of samples is read, and covariance='precomputed' has none; "
+            f"leave {name} out, or pass the table"
+        )
     S = _read_numbers(estimator, S, dtype=np.float64)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
@@ -160,6 +161,12 @@ def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
     table = table.rows(present.any(axis=1))
     if not np.isnan(table.values).any():
         return table
+    n, p = table.values.shape
+    if table.missing == "em" and n <= p:
+        raise ValueError(
+            f"missing='em' needs more rows than columns, but X has {n} and {p}: the likelihood "
+            "would have no maximum; find more samples, or set missing='pairwise'"
+        )
     sizes = pair_sizes(table.values)
     i, j = np.unravel_index(sizes.argmin(), sizes.shape)
     if sizes[i, j] < 2 and table.missing == "pairwise":

@@ -92,8 +92,8 @@ class Recorder:
         return self._edges_at_best < min(PATIENCE * edges, edges - fit.p)
 
     def at(self, thresholds: Array) -> tuple[Array, Array]:
-        """Scores and numbers of edges at thresholds, none below the last one."""
-        place = np.searchsorted(-np.array(self.thresholds), -thresholds)
+        """Scores and numbers of edges at thresholds; below the last one as they are there."""
+        place = np.searchsorted(-np.array(self.thresholds[:-1]), -thresholds)
         return np.array(self.scores)[place], np.array(self.n_edges, float)[place]
 
 
@@ -199,9 +199,9 @@ def _best_of_complete_graph(parts: list[tuple[Moments, HeldOut]]) -> float:
 
 
 def _compare(share: float, recorders: list[Recorder], charge: float) -> Curve:
-    """The curves of all folds at common thresholds, as far as all of them go."""
+    """The curves of all folds at common thresholds, as far as most of them go."""
     top = max(recorder.thresholds[0] for recorder in recorders)
-    bottom = max(recorder.thresholds[-1] for recorder in recorders)
+    bottom = float(np.median([recorder.thresholds[-1] for recorder in recorders]))
     thresholds = np.geomspace(top, bottom, POINTS if bottom < top else 1)
     thresholds[-1] = bottom
     results = [recorder.at(thresholds) for recorder in recorders]
