@@ -18,6 +18,7 @@ from sparsistent.core.incomplete import (
 )
 from sparsistent.core.tables import Table
 from sparsistent.scores import compare_graphs
+from sparsistent.selection.thresholds import Noise
 
 CHAIN = GaussianGraphicalModel.chain(6, 0.6)
 NAMES = ["age", "bmi", "dose", "expr", "flow", "gene"]
@@ -161,8 +162,8 @@ def test_a_table_with_holes(estimator, missing):
 def test_rules_know_how_much_is_there(missing):
     n = typical_size(pair_sizes(X))
     assert 250 < n < 320
-    model = GlobalGreedy(missing=missing).fit(X)
-    assert model.threshold_ == pytest.approx((np.log(n) + 2 * np.log(6)) / n)
+    model = GlobalGreedy("fwer", missing=missing).fit(X)
+    assert model.threshold_ == pytest.approx(Noise(n, 6).family_wise(0.05))
 
 
 @every_way

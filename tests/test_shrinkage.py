@@ -5,14 +5,21 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.covariance import OAS, ledoit_wolf_shrinkage
+from sklearn.model_selection import KFold
 
-from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.moments import column_moments, shrunk
+from sparsistent import (
+    FixedGraph,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+    compare_graphs,
+)
+from sparsistent.core.moments import shrunk
 from sparsistent.core.tables import Table
 from sparsistent.estimators.base import fit_on
 from sparsistent.greedy import covariance_rows, neighborhood
 from sparsistent.selection import held_out
-from sparsistent.selection.held_out import HeldOut, Recorder, held_out_choice
+from sparsistent.selection.held_out import HeldOut, Trace, held_out_choice
 
 CHAIN = GaussianGraphicalModel.chain(8, 0.6)
 X = CHAIN.sample(300, random_state=0) * [1, 20, 0.05, 3, 1, 1, 7, 1] + np.arange(8)
@@ -90,16 +97,17 @@ def test_where_correlations_do_not_fit(monkeypatch, combine):
 
 @every_greedy
 def test_rules_charge_what_shrinkage_leaves_of_noise(estimator):
-    plain = clone(estimator).fit(X).threshold_
-    model = clone(estimator).set_params(shrinkage=0.4).fit(X)
-    assert model.threshold_ == pytest.approx(0.36 * plain)
-    found = []
+    """Under "fwer" the same draws of an empty graph have false edges at any shrinkage."""
+    draws = [np.random.default_rng(seed).normal(size=(100, 20)) for seed in range(60)]
+    is_false = []
     for shrinkage in (0, 0.4, 0.8):
-        model = clone(estimator).set_params(shrinkage=shrinkage)
-        draws = [np.random.default_rng(seed).normal(size=(200, 20)) for seed in range(100)]
-        found.append(sum(len(model.fit(draw).edges_) for draw in draws))
-    assert found[0] > 8
-    assert np.abs(np.diff(found)).max() <= 0.2 * found[0]
+        model = clone(estimator).set_params(shrinkage=shrinkage, threshold="fwer", alpha=0.3)
+        is_false.append([len(model.fit(draw).edges_) > 0 for draw in draws])
+    assert 8 <= sum(is_false[0]) <= 25
+    assert is_false[0] == is_false[1] == is_false[2]
+    ebic = clone(estimator).set_params(threshold="ebic")
+    plain = ebic.fit(X).threshold_
+    assert ebic.set_params(shrinkage=0.4).fit(X).threshold_ <= 0.5 * plain
 
 
 @every_estimator
@@ -188,9 +196,11 @@ def test_what_is_refused(estimator, parameters, message):
 def test_what_needs_a_table(estimator):
     S = np.cov(X.T)
     model = clone(estimator).set_params(covariance="precomputed")
-    with pytest.raises(ValueError, match=r"shrinkage='auto' holds out a part of a table.*a number"):
+    with pytest.raises(
+        ValueError, match=r"shrinkage='auto' holds out a part of the rows.*a number"
+    ):
         clone(model).set_params(shrinkage="auto").fit(S)
-    with pytest.raises(ValueError, match="table of at least 10 rows"):
+    with pytest.raises(ValueError, match="table, of at least 10"):
         clone(estimator).set_params(shrinkage="auto").fit(X[:9])
     with pytest.raises(ValueError, match="'ledoit-wolf' needs a complete table"):
         clone(model).set_params(shrinkage="ledoit-wolf").fit(S)
@@ -199,27 +209,27 @@ def test_what_needs_a_table(estimator):
 
 
 def test_held_out_scores():
-    """Against the definition, with the test rows in the units of the training rows."""
+    """The same as fitting an estimator and asking it."""
     train, test = Table(X[:200]), Table(X[200:])
     for share in (0.0, 0.3):
         moments = shrunk(train.moments(), share)
         fit = fit_on(moments, CHAIN.edges)
-        units = (X[200:] - X[:200].mean(axis=0)) / X[:200].std(axis=0)
-        theta = FixedGraph(CHAIN.edges, shrinkage=share).fit(standardised(X[:200])).precision_
-        expected = np.linalg.slogdet(theta)[1] - np.trace(theta @ (units.T @ units / 100))
-        assert HeldOut(moments, test.moments()).score(fit) == pytest.approx(expected, abs=1e-7)
+        score = HeldOut(moments, test.moments()).score(fit)
+        model = FixedGraph(CHAIN.edges, shrinkage=share).fit(X[:200])
+        assert score == pytest.approx(model.score(X[200:]), abs=1e-7)
 
 
 def test_the_best_share_of_a_complete_graph():
     """Against scores of inverses, share by share."""
-    parts = held_out._parts(Table(X[:40]))
+    folds = list(KFold(5).split(X[:40]))
+    parts = held_out._parts(Table(X[:40]), folds)
     found = held_out._best_of_complete_graph(parts)
     scores = []
     for share in np.linspace(0.01, 0.99, 99):
         total = 0.0
-        for fold in np.array_split(np.random.default_rng(0).permutation(40), 5):
-            rest = np.delete(X[:40], fold, axis=0)
-            test = (X[fold] - rest.mean(axis=0)) / rest.std(axis=0)
+        for learn, score in folds:
+            rest = X[learn]
+            test = (X[score] - rest.mean(axis=0)) / rest.std(axis=0)
             S = (1 - share) * np.corrcoef(rest.T) + share * np.eye(8)
             theta = np.linalg.inv(S)
             total += np.linalg.slogdet(theta)[1] - np.trace(theta @ test.T @ test) / len(test)
@@ -228,14 +238,11 @@ def test_the_best_share_of_a_complete_graph():
 
 
 def test_curves_of_folds_meet_at_common_thresholds():
-    held = HeldOut(
-        column_moments(X, assume_centered=False), column_moments(X, assume_centered=False)
-    )
-    recorders = [Recorder(held, 0.0) for _ in range(3)]
-    for recorder, last in zip(recorders, (0.1, 0.2, 0.4), strict=True):
-        recorder.thresholds = [1.0, 0.5, last]
-        recorder.n_edges, recorder.scores = [0, 1, 2], [-9.0, -8.0, -7.0 - last]
-    curve = held_out._compare(0.0, recorders, charge=0.5)
+    traces = [
+        Trace(np.array([1.0, 0.5, last]), np.arange(3.0), np.array([-9.0, -8.0, -7.0 - last]))
+        for last in (0.1, 0.2, 0.4)
+    ]
+    curve = held_out._compare(0.0, traces, charge=0.5)
     assert curve.thresholds[0] == 1.0
     assert curve.thresholds[-1] == 0.2  # as far as most of them go
     assert curve.n_edges[:, 0].tolist() == [0, 0, 0]
@@ -251,9 +258,70 @@ def test_an_edge_must_pay_for_itself():
         recorder(fit_on(moments, CHAIN.edges), 0.2)
         recorder(fit_on(moments, np.array([*CHAIN.edges, [0, 4], [1, 6]])), 0.1)
 
-    choice = held_out_choice(table, run, [0.0])
-    assert choice.n_edges == 7
-    assert choice.threshold >= 0.2
+    selection = held_out_choice(table, run, list(KFold(5).split(X)), [0.0]).selection()
+    assert selection.n_edges[selection.row] == 7
+    assert selection.chosen >= 0.2
+
+
+@every_greedy
+def test_cv_chooses_threshold_and_shrinkage_together(estimator):
+    both = clone(estimator).set_params(threshold="cv", shrinkage="auto").fit(X)
+    assert both.edges_.tolist() == CHAIN.edges.tolist()
+    assert both.selection_.rule == "cv"
+    assert both.selection_.chosen == both.threshold_
+    assert "less log n/2n for each edge" in both.selection_.meaning
+    curve = both.selection_.to_frame()
+    assert curve["threshold"].is_monotonic_decreasing
+    assert curve["criterion"].idxmax() == both.selection_.row
+    again = clone(both).set_params(n_jobs=2).fit(X)
+    assert again.shrinkage_ == both.shrinkage_
+    assert np.array_equal(again.precision_, both.precision_)
+    fixed = clone(both).set_params(shrinkage=0.1).fit(X)
+    assert fixed.shrinkage_ == 0.1
+    assert fixed.selection_.criterion.max() <= both.selection_.criterion.max() + 1e-9
+
+
+@every_greedy
+def test_cv_scores_what_an_estimator_would(estimator):
+    """The criterion at the chosen threshold, by fitting each fold anew."""
+    model = clone(estimator).set_params(threshold="cv", shrinkage=0.2).fit(X)
+    scores, edges = [], []
+    for learn, score in KFold(5).split(X):
+        relative = isinstance(estimator, NeighborhoodGreedy)
+        fold = clone(estimator).set_params(threshold="ebic", gamma=0, shrinkage=0.2)
+        fold.fit(X[learn])
+        fold = (
+            fold.at(model.threshold_)
+            if relative
+            else fold.set_params(threshold=model.threshold_).fit(X[learn])
+        )
+        scores.append(fold.score(X[score]))
+        edges.append(len(fold.edges_))
+    n = len(X)
+    expected = np.mean(scores) - np.log(n) / (2 * n) * np.mean(edges)
+    selection = model.selection_
+    assert selection.criterion[selection.row] == pytest.approx(expected, abs=1e-6)
+
+
+@every_greedy
+def test_cv_finds_the_graph_and_not_more(estimator):
+    """Where held-out likelihood alone keeps edges that are of no use."""
+    truth = GaussianGraphicalModel.grid(5, 5, 0.2)
+    model = clone(estimator).set_params(threshold="cv")
+    false = missed = 0
+    for seed in range(3):
+        result = compare_graphs(model.fit(truth.sample(2000, random_state=seed)), truth)
+        false += result.false_positives
+        missed += result.false_negatives
+    assert missed == 0
+    assert false <= 3
+
+
+@every_greedy
+def test_shrinkage_by_held_out_rows_needs_a_rule_without_subsamples(estimator):
+    model = clone(estimator).set_params(threshold="stars", shrinkage="auto")
+    with pytest.raises(ValueError, match="shrinkage='auto' does not go with threshold='stars'"):
+        model.fit(X)
 
 
 class TestWeights:
@@ -283,8 +351,9 @@ class TestWeights:
         model = clone(estimator).fit(X, sample_weight=self.weight)
         n = int(self.weight.sum() ** 2 / (self.weight**2).sum())
         assert n < len(X)
-        factor = 8 if isinstance(estimator, GlobalGreedy) else 7
-        assert model.threshold_ == pytest.approx((np.log(n) + 2 * np.log(factor)) / n)
+        S = np.cov(X.T, aweights=self.weight)
+        other = clone(estimator).set_params(covariance="precomputed", n_samples=n).fit(S)
+        assert model.threshold_ == pytest.approx(other.threshold_)
 
     @pytest.mark.parametrize("missing", ["pairwise", "em"])
     def test_weights_with_holes(self, missing):

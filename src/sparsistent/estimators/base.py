@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -29,7 +30,7 @@ from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import estimate, fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
-from sparsistent.selection.held_out import FOLDS, Recorder, held_out_choice
+from sparsistent.selection.held_out import Folds, Recorder, held_out_choice
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -39,6 +40,8 @@ Correlation = Literal["pearson", "spearman", "kendall", "nonparanormal"]
 Missing = Literal["error", "pairwise", "em"]
 Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
 
+# Fewer rows are not worth holding out a part of.
+LEAST_ROWS = 10
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
 
@@ -54,11 +57,11 @@ class Number(Interval):  # type: ignore[misc]
 class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     """Base of the estimators whose precision matrix lives on a graph.
 
-    A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``, and
-    ``_record``, which shows a recorder the estimate that it would choose.
+    A subclass has ``_fit_moments``, which shrinks the moments, chooses the graph and calls
+    ``_set_estimate``, and ``_record``, which shows a recorder the estimate that it would choose.
     """
 
-    _fit_moments: Callable[[Moments, Progress | None], None]
+    _fit_moments: Callable[[Moments, Table | None, Progress | None], None]
     _record: Callable[[Moments, Recorder], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "correlation": [StrOptions({"pearson", "spearman", "kendall", "nonparanormal"})],
@@ -118,7 +121,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
             moments, table = self._read(X, sample_weight, report)
-            self._fit_moments(self._shrink(moments, table, report), report)
+            self._fit_moments(moments, table, report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -141,20 +144,31 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         return read_table(self, X, sample_weight, report)
 
     def _shrink(self, moments: Moments, table: Table | None, report: Progress | None) -> Moments:
+        """The moments to work with, by the parameter ``shrinkage``."""
         if not isinstance(self.shrinkage, str):
-            self.shrinkage_ = float(self.shrinkage)
-        elif self.shrinkage != "auto":
-            self.shrinkage_ = formula_shrinkage(self.shrinkage, moments, table)
-        elif table is None or len(table.values) < 2 * FOLDS:
-            raise ValueError(
-                f"shrinkage='auto' holds out a part of a table of at least {2 * FOLDS} rows; pass "
-                "one, or a number between 0 and 1"
-            )
-        else:
-            self.shrinkage_ = held_out_choice(table, self._record, report=report).shrinkage
-        if self.shrinkage_ == 0.0:
+            return self._shrink_by(float(self.shrinkage), moments)
+        if self.shrinkage != "auto":
+            return self._shrink_by(formula_shrinkage(self.shrinkage, moments, table), moments)
+        rows = self._rows_to_hold_out(table, "shrinkage='auto'")
+        choice = held_out_choice(rows, self._record, self._folds(rows), report=report)
+        return self._shrink_by(choice.shrinkage, moments)
+
+    def _shrink_by(self, share: float, moments: Moments) -> Moments:
+        self.shrinkage_ = share
+        if share == 0.0:
             reject_collinear(moments, column_names(self))
-        return shrunk(moments, self.shrinkage_)
+        return shrunk(moments, share)
+
+    def _rows_to_hold_out(self, table: Table | None, who: str) -> Table:
+        if table is None or len(table.values) < LEAST_ROWS:
+            raise ValueError(
+                f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass "
+                "one, or a number"
+            )
+        return table
+
+    def _folds(self, table: Table) -> Folds:
+        return list(check_cv(getattr(self, "cv", 5)).split(table.values))
 
     def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
         """Set what every estimator has, from the estimate at unit variances."""

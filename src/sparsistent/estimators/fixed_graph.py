@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Moments
+from sparsistent.core.tables import Table
 from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
@@ -76,7 +77,8 @@ class FixedGraph(GraphEstimator):
         )
         self.edges = edges
 
-    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
+    def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
+        moments = self._shrink(moments, table, report)
         edges = _edge_indices(self.edges, column_names(self))
         try:
             self._set_estimate(moments, fit_on(moments, edges))

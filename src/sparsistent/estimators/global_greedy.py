@@ -9,6 +9,7 @@ from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path
+from sparsistent.selection.held_out import Recorder, least_threshold
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 
@@ -121,6 +122,11 @@ class GlobalGreedy(GreedySearch):
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Path, FittedGraph]:
         return global_greedy(moments, threshold, float(self.backward_factor), report)
+
+    def _trace(self, moments: Moments, recorder: Recorder) -> None:
+        # Each estimate is scored when the search has it.
+        nu = float(self.backward_factor)
+        global_greedy(moments, least_threshold(moments), nu, observer=recorder)
 
     @staticmethod
     def _graphs(moments: Moments, path: Path) -> GraphSequence:

@@ -8,12 +8,11 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.moments import Moments
+from sparsistent.core.moments import Moments, shrunk
+from sparsistent.core.tables import Table, repaired
 from sparsistent.estimators.base import (
     Correlation,
     GraphEstimator,
@@ -23,18 +22,20 @@ from sparsistent.estimators.base import (
     fit_on,
 )
 from sparsistent.estimators.progress import Progress
+from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
+from sparsistent.selection.curve import Selection
 from sparsistent.selection.graph_sequence import GraphSequence
+from sparsistent.selection.held_out import Recorder, held_out_choice, least_threshold
 from sparsistent.selection.rules import Options, Problem, Rows
 from sparsistent.selection.thresholds import Noise
 
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
-from sparsistent.selection.held_out import Recorder
 
 
 class GreedySearch(GraphEstimator):
@@ -49,7 +50,7 @@ class GreedySearch(GraphEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphEstimator._parameter_constraints,
-        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES))],
+        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({*RULES, "cv"})],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
         "alpha": [Number(Real, 0, 1, closed="neither")],
         "gamma": [Number(Real, 0, None, closed="left")],
@@ -139,29 +140,64 @@ class GreedySearch(GraphEstimator):
         larger._read_path(self._moments, self.path_, float(threshold))
         return larger
 
-    def _read(self, X: Any) -> Moments:
-        moments = super()._read(X)
-        # For the rules that resample its rows, and only as long as they do.
-        self._table = X if self.covariance is None else None
-        return moments
-
-    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
-        table = self._table
-        del self._table
-        if isinstance(self.threshold, str):
-            problem = self._problem(moments, table, report)
-            selection = RULES[self.threshold](problem, self._options())
-            threshold = selection.chosen
-            path, fit = problem.run(threshold)
-            self.selection_ = selection
-        else:
-            threshold = float(self.threshold)
+    def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
+        if self.threshold == "cv":
+            share, self.selection_ = self._cross_validate(moments, table, report)
+            moments = self._shrink_by(share, moments)
+            threshold = self.selection_.chosen
             path, fit = self._search(moments, threshold, report)
+        else:
+            if self.shrinkage == "auto" and self.threshold in ("stars", "bstars"):
+                raise ValueError(
+                    f"shrinkage='auto' does not go with threshold={self.threshold!r}, which would "
+                    "draw subsamples of subsamples; choose threshold='cv', or another shrinkage"
+                )
+            moments = self._shrink(moments, table, report)
+            threshold, path, fit = self._run_to_threshold(moments, table, report)
         self._read_path(moments, path, threshold, fit)
         self._moments = moments
 
+    def _run_to_threshold(
+        self, moments: Moments, table: Table | None, report: Progress | None
+    ) -> tuple[float, Any, FittedGraph | None]:
+        """The threshold, and a path that goes at least there."""
+        if not isinstance(self.threshold, str):
+            threshold = float(self.threshold)
+            return threshold, *self._search(moments, threshold, report)
+        problem = self._problem(moments, table, report)
+        self.selection_ = RULES[self.threshold](problem, self._options())
+        return self.selection_.chosen, *problem.run(self.selection_.chosen)
+
+    def _record(self, moments: Moments, recorder: Recorder) -> None:
+        with suppress(NoEstimateError):
+            threshold, path, _ = copy(self)._run_to_threshold(moments, None, None)
+            recorder(fit_on(moments, path.edges(threshold)), 1.0)
+
+    def _cross_validate(
+        self, moments: Moments, table: Table | None, report: Progress | None
+    ) -> tuple[float, Selection]:
+        """Shrinkage and threshold by the likelihood of rows that were held out."""
+        rows = self._rows_to_hold_out(table, "threshold='cv'")
+        shares = None
+        if self.shrinkage != "auto":
+            shares = [self._shrink(moments, table, report).shrinkage]
+        folds = self._folds(rows)
+        choice = held_out_choice(rows, self._trace, folds, shares, self.n_jobs, report)
+        return choice.shrinkage, choice.selection()
+
+    def _trace(self, moments: Moments, recorder: Recorder) -> None:
+        """Show a recorder the estimates along a path, until it has seen enough."""
+        path, _ = self._search(moments, least_threshold(moments), None)
+        graphs = self._graphs(moments, path)
+        fit = FittedGraph(rows_for_graph(moments))
+        with suppress(NoEstimateError):
+            for k, threshold in enumerate(graphs.lower.tolist()):
+                change_graph(fit, graphs.changes(k - 1, k))
+                if recorder(fit, threshold):
+                    return
+
     def _problem(
-        self, moments: Moments, table: Any = None, report: Progress | None = None
+        self, moments: Moments, table: Table | None = None, report: Progress | None = None
     ) -> Problem:
         n, p = moments.n_samples, moments.scale.size
         if n is None:
@@ -169,19 +205,19 @@ class GreedySearch(GraphEstimator):
                 f"threshold={self.threshold!r} needs the number of samples behind the covariance; "
                 "pass n_samples=, or a number as the threshold"
             )
+        noise = Noise(n, p, bool(self.assume_centered), self._one_entry, moments.shrinkage)
         return Problem(
             moments,
-            Noise(n, p, bool(self.assume_centered), self._one_entry),
+            noise,
             lambda moments, threshold: self._search(moments, threshold, report),
             self._graphs,
-            partial(self._charge, n, p),
-            None if table is None else partial(self._part, table),
+            lambda gamma: noise.kept * self._charge(n, p, gamma),
+            None if table is None else partial(self._part, table, moments.shrinkage),
         )
 
-    def _part(self, table: Any, rows: Rows) -> Problem:
+    def _part(self, table: Table, shrinkage: float, rows: Rows) -> Problem:
         """The problem on some rows of the table."""
-        worker = clone(self)
-        return worker._problem(worker._read(_safe_indexing(table, rows)))  # type: ignore[no-any-return]
+        return self._problem(shrunk(repaired(table.rows(rows).moments()), shrinkage))
 
     def _options(self) -> Options:
         return Options(
@@ -190,17 +226,10 @@ class GreedySearch(GraphEstimator):
             beta=float(self.beta),
             constant=self.constant,
             max_degree=self.max_degree,
-            cv=self.cv,
             n_subsamples=int(self.n_subsamples),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-    def _record(self, moments: Moments, recorder: Recorder) -> None:
-        threshold = self._threshold(moments)
-        path, fit = self._search(moments, threshold, None)
-        with suppress(NoEstimateError):
-            edges = path.edges(threshold)
-            recorder(fit_on(moments, edges) if fit is None else fit, 1.0)
 
     def _read_path(
         self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
@@ -222,18 +251,6 @@ class GreedySearch(GraphEstimator):
         self.threshold_ = threshold
         self.path_ = path
         self.n_iter_ = path.n_steps(threshold)
-
-    def _threshold(self, moments: Moments) -> float:
-        if not isinstance(self.threshold, str):
-            return float(self.threshold)
-        if moments.n_samples is None:
-            raise ValueError(
-                "threshold='auto' needs the number of samples behind the covariance; pass "
-                "n_samples=, or a number as the threshold"
-            )
-        threshold = type(self)._auto_threshold(moments.n_samples, moments.scale.size)
-        # Shrinkage takes that much off the gain of a pair that is correlated by chance.
-        return threshold * (1.0 - moments.shrinkage) ** 2
 
     def _usable_threshold(self, moments: Moments, path: Any) -> float:
         """Bisect the gains on the path for a threshold whose graph has an estimate.

@@ -29,13 +29,19 @@ from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
 
 Progress = Callable[[str, int, int], object]
+# Shown the estimate at each threshold at which it changes; True ends the search.
+Observer = Callable[[FittedGraph, float], bool]
 
 # Seconds between two reports.
 REPORT_EVERY = 0.1
 
 
 def global_greedy(
-    moments: Moments, threshold: float, nu: float, report: Progress | None = None
+    moments: Moments,
+    threshold: float,
+    nu: float,
+    report: Progress | None = None,
+    observer: Observer | None = None,
 ) -> tuple[Path, FittedGraph]:
     """Run Algorithm 1: its path, and the estimate at its end.
 
@@ -49,7 +55,7 @@ def global_greedy(
     )
     # tr(ΘS) does not depend on the scale, log det Θ does.
     offset = 2 * float(np.log(moments.scale).sum())
-    return search(rows, threshold, nu, offset, report)
+    return search(rows, threshold, nu, offset, report, observer)
 
 
 def search(
@@ -58,6 +64,7 @@ def search(
     nu: float,
     loss_offset: float = 0.0,
     report: Progress | None = None,
+    observer: Observer | None = None,
 ) -> tuple[Path, FittedGraph]:
     """The forward and backward steps, from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
@@ -70,6 +77,8 @@ def search(
     try:
         while (pair := candidates.best_pair()) is not None:
             i, j, gain = pair
+            if observer is not None and observer(fit, gain):
+                return Path(tuple(steps), gain), fit
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
             steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
@@ -86,4 +95,6 @@ def search(
         return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
     if report is not None:
         report("search", len(delta), len(delta))
+    if observer is not None:
+        observer(fit, threshold)
     return Path(tuple(steps), threshold), fit

@@ -18,16 +18,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array, Moments, shrunk
 from sparsistent.core.tables import Table, repaired
 from sparsistent.greedy.refit import FittedGraph
+from sparsistent.selection.curve import Selection
 
 Integers = NDArray[np.int64]
 Progress = Callable[[str, int, int], object]
 
-FOLDS = 5
+# The rows to learn from and the rows to score, of each fold.
+Folds = Sequence[tuple[Integers, Integers]]
+
 # Shares of shrinkage that are tried, in terms of the best for the complete graph.
 LADDER = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 # Points at which the curves of folds are compared.
@@ -48,6 +52,9 @@ class HeldOut:
             self.ratio = test.scale / train.scale
             self.shift = (test.location - train.location) / train.scale
         self.diagonal = self.ratio**2 + self.shift**2
+        self._constant = train.scale.size * math.log(2 * math.pi)
+        if not ranked:
+            self._constant += 2 * float(np.log(train.scale).sum())
         self._test = test
 
     def entries(self, i: Integers, j: Integers) -> Array:
@@ -62,15 +69,24 @@ class HeldOut:
         return np.asarray(inner + (self.shift @ V) ** 2)
 
     def score(self, fit: FittedGraph) -> float:
-        """The mean of log det Θ − tr(ΘS_test)."""
+        """The mean log-likelihood of a row; of ranks, that of their normal scores."""
         m = fit.graph.n_edges
         i, j = fit.graph.ends[:m].T
         trace = fit.theta_diagonal @ self.diagonal + 2 * fit.theta[:m] @ self.entries(i, j)
-        return fit.p - fit.loss - float(trace)
+        return (fit.p - fit.loss - float(trace) - self._constant) / 2
+
+
+def least_threshold(moments: Moments) -> float:
+    """How far a path need go at most: half of what AIC charges, of shrunk gains."""
+    assert moments.n_samples is not None
+    return (1.0 - moments.shrinkage) ** 2 / moments.n_samples
 
 
 class Recorder:
-    """The scores along one path; tells the search when there is no use in going on."""
+    """The scores along one path; tells the search when there is no use in going on.
+
+    ``charge`` is what an edge must earn.
+    """
 
     def __init__(self, held_out: HeldOut, charge: float) -> None:
         self._held_out = held_out
@@ -91,14 +107,23 @@ class Recorder:
             self._best, self._edges_at_best = score - self._charge * edges, edges
         return self._edges_at_best < min(PATIENCE * edges, edges - fit.p)
 
-    def at(self, thresholds: Array) -> tuple[Array, Array]:
-        """Scores and numbers of edges at thresholds; below the last one as they are there."""
-        place = np.searchsorted(-np.array(self.thresholds[:-1]), -thresholds)
-        return np.array(self.scores)[place], np.array(self.n_edges, float)[place]
-
 
 # Runs an algorithm on moments, and records what it finds.
 Run = Callable[[Moments, Recorder], object]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The scores along one path, at falling thresholds."""
+
+    thresholds: Array
+    n_edges: Array
+    scores: Array
+
+    def at(self, thresholds: Array) -> tuple[Array, Array]:
+        """Scores and numbers of edges at thresholds; below the last one as they are there."""
+        place = np.searchsorted(-self.thresholds[:-1], -thresholds)
+        return self.scores[place], self.n_edges[place]
 
 
 @dataclass(frozen=True)
@@ -117,23 +142,39 @@ class Curve:
 
 @dataclass(frozen=True)
 class HeldOutChoice:
-    """What was chosen, and the curves that it was chosen from.
+    """The curves at each shrinkage that was tried, and which is the best."""
 
-    ``score`` is the mean over the folds of log det Θ − tr(ΘS_test), at the unit variances of the
-    training rows, and ``n_edges`` the mean number of edges.
-    """
-
-    shrinkage: float
-    threshold: float
-    score: float
-    n_edges: float
     curves: tuple[Curve, ...]
+
+    @property
+    def best(self) -> Curve:
+        """The curve with the best point."""
+        return max(self.curves, key=lambda curve: float(curve.criterion.max()))
+
+    @property
+    def shrinkage(self) -> float:
+        """The shrinkage with the best point."""
+        return self.best.shrinkage
+
+    def selection(self) -> Selection:
+        """The best curve, with mean numbers of edges over the folds, and the best threshold."""
+        best = self.best
+        return Selection(
+            "cv",
+            best.thresholds,
+            best.n_edges.mean(axis=0).round().astype(np.int64),
+            best.criterion,
+            "held-out log-likelihood of a row, less log n/2n for each edge",
+            float(best.thresholds[best.criterion.argmax()]),
+        )
 
 
 def held_out_choice(
     table: Table,
     run: Run,
+    folds: Folds,
     shrinkages: Sequence[float] | None = None,
+    n_jobs: int | None = None,
     report: Progress | None = None,
 ) -> HeldOutChoice:
     """Choose a threshold, and a shrinkage, by the likelihood of rows that were held out.
@@ -144,42 +185,41 @@ def held_out_choice(
     is one of shrinkage alone; where it records none, this shrinkage is not chosen. Shrinkages are
     tried in the order given, or, without any, from the best for the complete graph downwards.
     """
-    parts = _parts(table)
+    parts = _parts(table, folds)
     if shrinkages is None:
-        shrinkages = [share * _best_of_complete_graph(parts) for share in LADDER]
-    charge = math.log(len(table.values)) / len(table.values)
+        top = _best_of_complete_graph(parts)
+        shrinkages = [share * top for share in LADDER]
+    charge = math.log(len(table.values)) / (2 * len(table.values))
     curves: list[Curve] = []
-    for place, share in enumerate(shrinkages):
-        recorders = []
-        for fold, (train, held_out) in enumerate(parts):
+    with Parallel(n_jobs=n_jobs) as parallel:
+        for place, share in enumerate(shrinkages):
             if report is not None:
-                report("held out", place * FOLDS + fold, len(shrinkages) * FOLDS)
-            recorders.append(Recorder(held_out, charge))
-            run(shrunk(train, share), recorders[-1])
-        if all(recorder.scores for recorder in recorders):
-            curves.append(_compare(share, recorders, charge))
-            if curves[-1].criterion.max() < max(curve.criterion.max() for curve in curves):
-                break
+                report("held out", place, len(shrinkages))
+            traces = parallel(
+                delayed(_run_fold)(run, shrunk(train, share), held_out, charge)
+                for train, held_out in parts
+            )
+            if all(trace.scores.size for trace in traces):
+                curves.append(_compare(share, traces, charge))
+                if curves[-1].criterion.max() < max(curve.criterion.max() for curve in curves):
+                    break
     if report is not None:
-        report("held out", len(shrinkages) * FOLDS, len(shrinkages) * FOLDS)
-    best = max(curves, key=lambda curve: float(curve.criterion.max()))
-    k = int(best.criterion.argmax())
-    return HeldOutChoice(
-        best.shrinkage,
-        float(best.thresholds[k]),
-        float(best.scores[:, k].mean()),
-        float(best.n_edges[:, k].mean()),
-        tuple(curves),
-    )
+        report("held out", len(shrinkages), len(shrinkages))
+    return HeldOutChoice(tuple(curves))
 
 
-def _parts(table: Table) -> list[tuple[Moments, HeldOut]]:
+def _run_fold(run: Run, train: Moments, held_out: HeldOut, charge: float) -> Trace:
+    recorder = Recorder(held_out, charge)
+    run(train, recorder)
+    columns = recorder.thresholds, recorder.n_edges, recorder.scores
+    return Trace(*(np.array(column, np.float64) for column in columns))
+
+
+def _parts(table: Table, folds: Folds) -> list[tuple[Moments, HeldOut]]:
     """Moments of the training rows, and the held-out rows, of each fold."""
-    n = len(table.values)
     parts = []
-    for fold in np.array_split(np.random.default_rng(0).permutation(n), FOLDS):
-        rest = np.setdiff1d(np.arange(n), fold)
-        train, test = repaired(table.rows(rest).moments()), table.rows(fold).moments()
+    for learn, score in folds:
+        train, test = repaired(table.rows(learn).moments()), table.rows(score).moments()
         parts.append((train, HeldOut(train, test, ranked=table.is_ranked)))
     return parts
 
@@ -198,13 +238,13 @@ def _best_of_complete_graph(parts: list[tuple[Moments, HeldOut]]) -> float:
     return float(shares[np.argmax(scores)])
 
 
-def _compare(share: float, recorders: list[Recorder], charge: float) -> Curve:
+def _compare(share: float, traces: Sequence[Trace], charge: float) -> Curve:
     """The curves of all folds at common thresholds, as far as most of them go."""
-    top = max(recorder.thresholds[0] for recorder in recorders)
-    bottom = float(np.median([recorder.thresholds[-1] for recorder in recorders]))
+    top = max(float(trace.thresholds[0]) for trace in traces)
+    bottom = float(np.median([trace.thresholds[-1] for trace in traces]))
     thresholds = np.geomspace(top, bottom, POINTS if bottom < top else 1)
     thresholds[-1] = bottom
-    results = [recorder.at(thresholds) for recorder in recorders]
+    results = [trace.at(thresholds) for trace in traces]
     scores, n_edges = (np.array(values) for values in zip(*results, strict=True))
     criterion = scores.mean(axis=0) - charge * n_edges.mean(axis=0)
     return Curve(share, thresholds, scores, n_edges, criterion)

@@ -8,7 +8,8 @@ name                chooses
 ``"fwer"``          the threshold that any false edge exceeds with a chance of at most alpha
 ``"fdr"``           the smallest threshold with at most a share alpha of false edges, estimated
 ``"ebic"``          the graph on the path with the least extended BIC
-``"cv"``            the threshold with the best held-out likelihood
+``"cv"``            the threshold, and the shrinkage, with the best held-out likelihood
+                    (:mod:`sparsistent.selection.held_out`)
 ``"stars"``         the smallest threshold at which subsamples agree about the graph
 ``"bstars"``        the same, where two subsamples say how far the others have to be looked at
 ``"paper"``         c·d·log p/n
@@ -84,7 +85,6 @@ class Options:
     beta: float
     constant: float | None
     max_degree: float | None
-    cv: Any
     n_subsamples: int
     random_state: Any
     n_jobs: int | None
