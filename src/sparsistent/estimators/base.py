@@ -132,7 +132,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         return self
 
     def _read(
-        self, X: Any, sample_weight: Any, report: Progress | None
+        self, X: Any, sample_weight: Any = None, report: Progress | None = None
     ) -> tuple[Moments, Table | None]:
         if self.covariance == "precomputed":
             return read_covariance(self, X, sample_weight), None
@@ -143,7 +143,9 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             )
         return read_table(self, X, sample_weight, report)
 
-    def _shrink(self, moments: Moments, table: Table | None, report: Progress | None) -> Moments:
+    def _shrink(
+        self, moments: Moments, table: Table | None, report: Progress | None = None
+    ) -> Moments:
         """The moments to work with, by the parameter ``shrinkage``."""
         if not isinstance(self.shrinkage, str):
             return self._shrink_by(float(self.shrinkage), moments)
@@ -176,6 +178,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         edges = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
         self.edges_ = edges[np.lexsort(edges.T[::-1])]
         self.location_ = moments.location
+        self._moments = moments
         i, j = precision.tocoo().coords
         scaled = precision.copy()
         scaled.data /= moments.scale[i] * moments.scale[j]

@@ -155,7 +155,6 @@ class GreedySearch(GraphEstimator):
             moments = self._shrink(moments, table, report)
             threshold, path, fit = self._run_to_threshold(moments, table, report)
         self._read_path(moments, path, threshold, fit)
-        self._moments = moments
 
     def _run_to_threshold(
         self, moments: Moments, table: Table | None, report: Progress | None

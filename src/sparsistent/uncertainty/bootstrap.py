@@ -178,7 +178,7 @@ def bootstrap(
     """
     _check(estimator, n_resamples, confidence)
     model = clone(estimator).fit(X)
-    moments = clone(estimator)._read(X)
+    moments = model._moments
     results, failures = on_resamples(
         partial(_resample, estimator, X, model.edges_),
         n_resamples,
@@ -252,8 +252,7 @@ def _resample(
     if worker.get_params().get("random_state", 0) is None:
         worker.set_params(random_state=int(random.integers(2**31 - 1)))
     worker.fit(table)
-    moments = clone(estimator)._read(table)
-    on_selected = _partial_correlations(fit_on(moments, selected), selected)
+    on_selected = _partial_correlations(fit_on(worker._moments, selected), selected)
     return worker.edges_, worker._edge_values()[1], on_selected
 
 
