@@ -3,12 +3,10 @@
 from contextlib import suppress
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sparsistent.core.moments import Moments
 from sparsistent.core.tables import Table
 from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
+from sparsistent.estimators.edges import edge_indices
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.refit import NoEstimateError
@@ -79,7 +77,7 @@ class FixedGraph(GraphEstimator):
 
     def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
         moments = self._shrink(moments, table, report)
-        edges = _edge_indices(self.edges, column_names(self))
+        edges = edge_indices(self.edges, column_names(self))
         try:
             self._set_estimate(moments, fit_on(moments, edges))
         except NoEstimateError as error:
@@ -89,34 +87,6 @@ class FixedGraph(GraphEstimator):
             ) from error
 
     def _record(self, moments: Moments, recorder: Recorder) -> None:
-        edges = _edge_indices(self.edges, column_names(self))
+        edges = edge_indices(self.edges, column_names(self))
         with suppress(NoEstimateError):
             recorder(fit_on(moments, edges), 1.0)
-
-
-def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:
-    """Sorted pairs i < j of column indices, each edge once."""
-    places = {name: k for k, name in enumerate(names)}
-    pairs = set()
-    for edge in edges:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise ValueError(
-                f"an edge is a pair of columns, such as (0, 1) or ('a', 'b'), but edges contains "
-                f"{edge!r}"
-            )
-        i, j = (_column(end, places) for end in edge)
-        if i == j:
-            raise ValueError(f"edges contains {edge!r}, which joins a column to itself")
-        pairs.add((min(i, j), max(i, j)))
-    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
-
-
-def _column(end: Any, places: dict[Any, int]) -> int:
-    if isinstance(end, str) and end in places:
-        return places[end]
-    if isinstance(end, int | np.integer) and 0 <= end < len(places):
-        return int(end)
-    raise ValueError(
-        f"edges names {end!r}, which is neither a column name nor an index from 0 to "
-        f"{len(places) - 1}"
-    )

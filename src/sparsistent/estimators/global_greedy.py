@@ -54,6 +54,9 @@ class GlobalGreedy(GreedySearch):
         Of "stars" and "bstars", which draw rows.
     n_jobs : int or None, default=None
         Of "cv", "stars" and "bstars": the number of processes, as in joblib.
+    include, exclude : sequence of pairs, default=()
+        Edges that are in the graph from the start and stay, and pairs that never become edges: by
+        column index or name.
     correlation : {"pearson", "spearman", "kendall", "nonparanormal"}, default="pearson"
         The last three see ranks alone: for columns that some rising function would make Gaussian,
         and for outliers. They are 2 sin(πρ/6), sin(πτ/2), and the correlations of normal scores.
@@ -121,12 +124,18 @@ class GlobalGreedy(GreedySearch):
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Path, FittedGraph]:
-        return global_greedy(moments, threshold, float(self.backward_factor), report)
+        nu = float(self.backward_factor)
+        return global_greedy(moments, threshold, nu, report, constraints=self._constraints())
 
     def _trace(self, moments: Moments, recorder: Recorder) -> None:
         # Each estimate is scored when the search has it.
-        nu = float(self.backward_factor)
-        global_greedy(moments, least_threshold(moments), nu, observer=recorder)
+        global_greedy(
+            moments,
+            least_threshold(moments),
+            float(self.backward_factor),
+            observer=recorder,
+            constraints=self._constraints(),
+        )
 
     @staticmethod
     def _graphs(moments: Moments, path: Path) -> GraphSequence:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from functools import partial
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,10 @@ from sparsistent.estimators.base import (
     Shrinkage,
     fit_on,
 )
+from sparsistent.estimators.edges import read_constraints
+from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
+from sparsistent.greedy.constraints import Constraints
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
@@ -52,6 +56,8 @@ class GreedySearch(GraphEstimator):
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({*RULES, "cv"})],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
+        "include": ["array-like"],
+        "exclude": ["array-like"],
         "alpha": [Number(Real, 0, 1, closed="neither")],
         "gamma": [Number(Real, 0, None, closed="left")],
         "beta": [Number(Real, 0, 0.5, closed="neither")],
@@ -81,6 +87,8 @@ class GreedySearch(GraphEstimator):
         max_degree: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        include: Any = (),
+        exclude: Any = (),
         correlation: Correlation = "pearson",
         missing: Missing = "error",
         shrinkage: Shrinkage = 0.0,
@@ -113,6 +121,8 @@ class GreedySearch(GraphEstimator):
         self.max_degree = max_degree
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.include = include
+        self.exclude = exclude
 
     def at(self, threshold: float) -> Self:
         """The result at a larger threshold, read off the path: nothing is searched again.
@@ -144,6 +154,7 @@ class GreedySearch(GraphEstimator):
         if self.threshold == "cv":
             share, self.selection_ = self._cross_validate(moments, table, report)
             moments = self._shrink_by(share, moments)
+            self._reject_included(moments)
             threshold = self.selection_.chosen
             path, fit = self._search(moments, threshold, report)
         else:
@@ -153,8 +164,24 @@ class GreedySearch(GraphEstimator):
                     "draw subsamples of subsamples; choose threshold='cv', or another shrinkage"
                 )
             moments = self._shrink(moments, table, report)
+            self._reject_included(moments)
             threshold, path, fit = self._run_to_threshold(moments, table, report)
         self._read_path(moments, path, threshold, fit)
+
+    def _constraints(self) -> Constraints:
+        return read_constraints(self.include, self.exclude, column_names(self))
+
+    def _reject_included(self, moments: Moments) -> None:
+        """No threshold helps where the edges to include have no estimate by themselves."""
+        include = self._constraints().include
+        try:
+            if len(include):
+                fit_on(moments, include)
+        except NoEstimateError as error:
+            raise ValueError(
+                f"no estimate exists on the edges to include: {self._dependence(error)} in this "
+                "sample; take some of them out of include, or set shrinkage="
+            ) from error
 
     def _run_to_threshold(
         self, moments: Moments, table: Table | None, report: Progress | None
@@ -273,7 +300,7 @@ class GreedySearch(GraphEstimator):
 def _gains(path: Path | NeighborhoodPath) -> list[float]:
     """The thresholds at which the graph on the path changes, and the one that it was run to."""
     parts = path.nodes if isinstance(path, NeighborhoodPath) else (path,)
-    taken = [step.score for part in parts for step in part if step.added]
+    taken = [step.score for part in parts for step in part if step.added and isfinite(step.score)]
     refused = [part.obstacle.score for part in parts if part.obstacle is not None]
     return [path.threshold, *taken, *refused]
 

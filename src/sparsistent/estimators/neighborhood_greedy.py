@@ -37,7 +37,7 @@ class NeighborhoodGreedy(GreedySearch):
         Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
     alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
         As in :class:`GlobalGreedy`.
-    correlation, missing, shrinkage, assume_centered, covariance, n_samples
+    include, exclude, correlation, missing, shrinkage, assume_centered, covariance, n_samples
         As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
@@ -88,6 +88,8 @@ class NeighborhoodGreedy(GreedySearch):
         max_degree: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        include: Any = (),
+        exclude: Any = (),
         correlation: Correlation = "pearson",
         missing: Missing = "error",
         shrinkage: Shrinkage = 0.0,
@@ -110,6 +112,8 @@ class NeighborhoodGreedy(GreedySearch):
             max_degree=max_degree,
             random_state=random_state,
             n_jobs=n_jobs,
+            include=include,
+            exclude=exclude,
             correlation=correlation,
             missing=missing,
             shrinkage=shrinkage,
@@ -144,6 +148,7 @@ class NeighborhoodGreedy(GreedySearch):
             self.combine,
             relative,
             None if report is None else lambda done, total: report("search", done, total),
+            self._constraints(),
         )
 
     @staticmethod

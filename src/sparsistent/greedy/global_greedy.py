@@ -17,13 +17,15 @@ loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 import numpy as np
 
+from sparsistent.core.edges import coordinate_gain
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import Candidates, least_correlation, least_difference
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
@@ -42,6 +44,7 @@ def global_greedy(
     nu: float,
     report: Progress | None = None,
     observer: Observer | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> tuple[Path, FittedGraph]:
     """Run Algorithm 1: its path, and the estimate at its end.
 
@@ -52,10 +55,12 @@ def global_greedy(
         moments,
         least_correlation(threshold),
         None if report is None else lambda done, total: report("correlations", done, total),
+        constraints.exclude,
     )
     # tr(ΘS) does not depend on the scale, log det Θ does.
     offset = 2 * float(np.log(moments.scale).sum())
-    return search(rows, threshold, nu, offset, report, observer)
+    include = constraints.include.tolist()
+    return search(rows, threshold, nu, offset, report, observer, include)
 
 
 def search(
@@ -65,12 +70,14 @@ def search(
     loss_offset: float = 0.0,
     report: Progress | None = None,
     observer: Observer | None = None,
+    include: Sequence[Sequence[int]] = (),
 ) -> tuple[Path, FittedGraph]:
     """The forward and backward steps, from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
-    candidates = Candidates(fit, threshold)
+    steps = _included_steps(fit, include, loss_offset)
+    kept = len(steps)
+    candidates = Candidates(fit, threshold, kept)
     delta: list[float] = []
-    steps: list[Step] = []
     if report is not None:
         report("search", 0, candidates.count())
     reported, gain = monotonic(), math.inf
@@ -81,13 +88,15 @@ def search(
                 return Path(tuple(steps), gain), fit
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
-            steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, len(delta)))
+            steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, kept + len(delta)))
             while delta and (edge := candidates.cheapest_edge(nu * delta[-1])) is not None:
                 number, cost = edge
                 i, j = fit.graph.ends[number].tolist()
                 candidates.update(delete_edge(fit, number))
                 delta.pop()
-                steps.append(Step(False, i, j, cost, 0.0, fit.loss + loss_offset, len(delta)))
+                steps.append(
+                    Step(False, i, j, cost, 0.0, fit.loss + loss_offset, kept + len(delta))
+                )
             if report is not None and monotonic() - reported > REPORT_EVERY:
                 report("search", len(delta), len(delta) + candidates.count())
                 reported = monotonic()
@@ -98,3 +107,15 @@ def search(
     if observer is not None:
         observer(fit, threshold)
     return Path(tuple(steps), threshold), fit
+
+
+def _included_steps(
+    fit: FittedGraph, include: Sequence[Sequence[int]], loss_offset: float
+) -> list[Step]:
+    """Put edges in that no threshold decides on: their scores are infinite."""
+    steps: list[Step] = []
+    for i, j in include:
+        gain = float(coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j)))
+        insert_edge(fit, i, j)
+        steps.append(Step(True, i, j, gain, math.inf, fit.loss + loss_offset, len(steps) + 1))
+    return steps
