@@ -219,7 +219,7 @@ class GreedySearch(GraphEstimator):
         with suppress(NoEstimateError):
             for k, threshold in enumerate(graphs.lower.tolist()):
                 change_graph(fit, graphs.changes(k - 1, k))
-                if recorder(fit, threshold):
+                if isfinite(threshold) and recorder(fit, threshold):
                     return
 
     def _problem(

@@ -77,7 +77,8 @@ def instability(graphs: Sequence[GraphSequence], n_features: int) -> tuple[Array
         total += after * (len(graphs) - after) - before * (len(graphs) - before)
         totals.append(total)
     # Changes at one threshold happen together.
-    last = np.flatnonzero(np.diff(level[order], append=-np.inf))
+    falling = level[order]
+    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], falling.size > 0))
     n_pairs = n_features * (n_features - 1) / 2
     return level[order][last], 2 * np.array(totals)[last] / (len(graphs) ** 2 * n_pairs)
 
