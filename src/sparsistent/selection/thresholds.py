@@ -25,6 +25,7 @@ from sparsistent.core.moments import LEAST_GAIN, Array
 
 # Beyond this many standard deviations a double has no chance left to tell.
 LARGEST_SCORE = 37.0
+LARGEST_GAIN = 1e3
 
 
 def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
@@ -100,7 +101,8 @@ class Noise:
 
     def chance(self, gain: "float | Array") -> Array:
         """The chance of one pair to have a larger gain."""
-        gain = np.asarray(gain, np.float64)
+        # That of a forced edge is infinite; this one has no chance either.
+        gain = np.minimum(np.asarray(gain, np.float64), LARGEST_GAIN)
         rest = 1.0 - _square_of_entry(gain) if self.one_entry else np.exp(-gain)
         if self.shrinkage == 1.0:
             rest = np.zeros_like(rest)
