@@ -151,7 +151,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             return self._shrink_by(float(self.shrinkage), moments)
         if self.shrinkage != "auto":
             return self._shrink_by(formula_shrinkage(self.shrinkage, moments, table), moments)
-        rows = self._rows_to_hold_out(table, "shrinkage='auto'")
+        rows = self._rows_to_hold_out(table, "shrinkage='auto'", "set a number between 0 and 1")
         choice = held_out_choice(rows, self._record, self._folds(rows), report=report)
         return self._shrink_by(choice.shrinkage, moments)
 
@@ -161,11 +161,11 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             reject_collinear(moments, column_names(self))
         return shrunk(moments, share)
 
-    def _rows_to_hold_out(self, table: Table | None, who: str) -> Table:
+    def _rows_to_hold_out(self, table: Table | None, who: str, way_out: str) -> Table:
         if table is None or len(table.values) < LEAST_ROWS:
             raise ValueError(
                 f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass "
-                "one, or a number"
+                f"one, or {way_out}"
             )
         return table
 

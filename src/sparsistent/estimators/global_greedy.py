@@ -31,7 +31,8 @@ class GlobalGreedy(GreedySearch):
         - "fwer": any false edge has a chance of at most ``alpha``
         - "fdr": about a share ``alpha`` of the edges is false; a heuristic beyond an empty graph
         - "ebic": the least extended BIC on the path, with ``gamma``
-        - "cv": the best held-out likelihood over the folds of ``cv``; for prediction
+        - "cv": the best held-out likelihood over the folds of ``cv``, less what BIC charges for
+          each edge; for prediction, together with ``shrinkage="auto"``
         - "stars": subsamples disagree about at most a share ``beta`` of the pairs; "bstars" is its
           bounded version, which is faster
         - "paper": c·d·log p/n, with ``constant`` for c and ``max_degree`` for d

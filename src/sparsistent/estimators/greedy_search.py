@@ -203,7 +203,7 @@ class GreedySearch(GraphEstimator):
         self, moments: Moments, table: Table | None, report: Progress | None
     ) -> tuple[float, Selection]:
         """Shrinkage and threshold by the likelihood of rows that were held out."""
-        rows = self._rows_to_hold_out(table, "threshold='cv'")
+        rows = self._rows_to_hold_out(table, "threshold='cv'", "choose threshold='auto'")
         shares = None
         if self.shrinkage != "auto":
             shares = [self._shrink(moments, table, report).shrinkage]
