@@ -42,6 +42,9 @@ def draw(curves: Curves) -> None:
                     n, rate = np.array(points).T
                     ax.plot(n, rate, label=label, color=color, linestyle=style, marker=".")
             ax.set_xscale("log")
+            sizes = [n for n, _ in curves[graph, p, "auto"]]
+            ax.set_xticks(sizes[::2], labels=sizes[::2])
+            ax.minorticks_off()
             ax.set_title(f"{graph}, p = {p}", fontsize=10)
             ax.grid(alpha=0.3)
     for ax in axes[-1]:

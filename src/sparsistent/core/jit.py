@@ -32,17 +32,7 @@ OPTIONS: dict[str, Any] = {
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call."""
-    return _compiled(function)
-
-
-def part_of_kernels(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` for kernels alone: without what a call from Python needs."""
-    return _compiled(function, no_cpython_wrapper=True)
-
-
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    options |= OPTIONS
     try:
-        return numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # Numba found no place for its cache
-        return numba.njit(**options)(function)
+        return numba.njit(**OPTIONS)(function)

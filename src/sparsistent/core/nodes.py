@@ -12,7 +12,7 @@ arrays that it was given: Ctrl-C is heard within the longest of regressions. :fu
 
 import math
 
-from sparsistent.core.jit import kernel, part_of_kernels
+from sparsistent.core.jit import kernel
 
 # Places of ``state``: the node at work, the sizes of its active set and of its set of rejected
 # candidates, the steps in the output, the sets and their members in the trace, and the array
@@ -26,7 +26,7 @@ WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 TIE = 4096
 
 
-@part_of_kernels
+@kernel
 def strongest(S, r, active, k, gamma, rejected, n_rejected, barred, c, bits):
     """Fill c = S_r· − Γ S_A·, with zeros for what is no candidate: the place of the largest |c|.
 

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from sparsistent.core.jit import BLOCK, UNKNOWN, kernel, part_of_kernels
+from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
 
 # A new edge may take at most this share of a node's residual variance away at once.
 MOST_TAKEN = 0.9
@@ -38,11 +38,14 @@ HASTE = 8.0
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Of what has changed in Θ, less than this share of the largest change does not count for the loss.
 LEAST_SHARE = 3e-3
+# An error of W counts for the loss by its square times that of θ_mm: beyond a θ_mm of 1/SHARP it
+# weighs more.
+SHARP = 0.04
 # While a new edge has come only part of its way, the refit is looser by this factor.
 ON_THE_WAY = 100.0
 
 
-@part_of_kernels
+@kernel
 def regress(V, member, size, k, least, factor, beta):
     """Coefficients of node k on the first ``size`` members: its residual variance, 1 − S_kN β.
 
@@ -201,7 +204,7 @@ def relax(
             theta[e] = -beta[a] / variance
             cost[e] = UNKNOWN
             cost_tops[e // BLOCK] = UNKNOWN
-            x = abs(theta[e]) / theta_diagonal[nodes[m]] * largest
+            x = abs(theta[e]) * largest * max(1.0 / theta_diagonal[nodes[m]], SHARP)
             pending[nodes[m]] += x
             if pending[nodes[m]] > limit_now and closed[m] and not waiting[m]:
                 last = head + length
@@ -216,7 +219,8 @@ def what_moved(V, nodes, first, degree, neighbor, edge, change, change_diagonal,
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
     T are at most ``most`` nodes, those that have changed by more than some share of the largest
-    change. Afterwards ``change`` and ``change_diagonal`` are zero.
+    change. Returned with that largest change. Afterwards ``change`` and ``change_diagonal`` are
+    zero.
     """
     u = V.shape[0]
     size, inside, T = np.empty(u), np.empty(u, np.int64), np.empty(u, np.int64)
@@ -254,7 +258,7 @@ def what_moved(V, nodes, first, degree, neighbor, edge, change, change_diagonal,
         change_diagonal[nodes[a]] = 0.0
         for slot in range(first[a], first[a] + degree[a]):
             change[edge[slot]] = 0.0
-    return out
+    return out, largest
 
 
 @kernel
@@ -330,7 +334,7 @@ def open_block(
     return V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
 
 
-@part_of_kernels
+@kernel
 def append(first, size, room, column, w, s, used, k, m, value):
     """A new entry of a sparse row, which moves to where there is more room if it is full."""
     if size[k] == room[k]:

@@ -5,7 +5,7 @@ to nothing beside making it, so the hits in a strip of entries are first counted
 which the compiler turns into vector instructions, and only strips with hits are read one by one.
 """
 
-from sparsistent.core.jit import kernel, part_of_kernels
+from sparsistent.core.jit import kernel
 
 STRIP = 128
 
@@ -41,7 +41,7 @@ def scan_tile(tile, on_diagonal, bound, certain_bound, rows, columns):
     return found, certain
 
 
-@part_of_kernels
+@kernel
 def product(x, y):
     """Product of two vectors, summed from the first entry to the last."""
     s = 0.0

@@ -7,7 +7,7 @@ from copy import copy
 from functools import partial
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -56,6 +56,7 @@ class GreedySearch(GraphEstimator):
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({*RULES, "cv"})],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
+        "gain": [StrOptions({"coordinate", "profile"})],
         "include": ["array-like"],
         "exclude": ["array-like"],
         "alpha": [Number(Real, 0, 1, closed="neither")],
@@ -78,6 +79,7 @@ class GreedySearch(GraphEstimator):
         threshold: float | str = "auto",
         backward_factor: float = 0.5,
         *,
+        gain: Literal["coordinate", "profile"] = "coordinate",
         alpha: float = 0.05,
         gamma: float = 0.5,
         beta: float = 0.05,
@@ -112,6 +114,7 @@ class GreedySearch(GraphEstimator):
         )
         self.threshold = threshold
         self.backward_factor = backward_factor
+        self.gain = gain
         self.alpha = alpha
         self.gamma = gamma
         self.beta = beta
@@ -192,7 +195,10 @@ class GreedySearch(GraphEstimator):
             return threshold, *self._search(moments, threshold, report)
         problem = self._problem(moments, table, report)
         self.selection_ = RULES[self.threshold](problem, self._options())
-        return self.selection_.chosen, *problem.run(self.selection_.chosen)
+        threshold = self.selection_.chosen
+        if self.gain == "coordinate":
+            return threshold, *problem.run(threshold)
+        return threshold, *self._search(moments, threshold, report)
 
     def _record(self, moments: Moments, recorder: Recorder) -> None:
         with suppress(NoEstimateError):
@@ -213,7 +219,7 @@ class GreedySearch(GraphEstimator):
 
     def _trace(self, moments: Moments, recorder: Recorder) -> None:
         """Show a recorder the estimates along a path, until it has seen enough."""
-        path, _ = self._search(moments, least_threshold(moments), None)
+        path, _ = self._rule_search(moments, least_threshold(moments), None)
         graphs = self._graphs(moments, path)
         fit = FittedGraph(rows_for_graph(moments))
         with suppress(NoEstimateError):
@@ -235,11 +241,17 @@ class GreedySearch(GraphEstimator):
         return Problem(
             moments,
             noise,
-            lambda moments, threshold: self._search(moments, threshold, report),
+            lambda moments, threshold: self._rule_search(moments, threshold, report),
             self._graphs,
             lambda gamma: noise.kept * self._charge(n, p, gamma),
             None if table is None else partial(self._part, table, moments.shrinkage),
         )
+
+    def _rule_search(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Any, FittedGraph | None]:
+        """The search on whose path a rule chooses."""
+        return self._search(moments, threshold, report)
 
     def _part(self, table: Table, shrinkage: float, rows: Rows) -> Problem:
         """The problem on some rows of the table."""
@@ -262,7 +274,9 @@ class GreedySearch(GraphEstimator):
     ) -> None:
         try:
             edges = path.edges(threshold)
-            changes = None if fit is None or path.obstacle else _differences(fit, edges)
+            changes = (
+                None if fit is None or getattr(path, "obstacle", None) else _differences(fit, edges)
+            )
             if fit is None or changes is None or len(changes) > MOST_CHANGES * len(edges):
                 fit = fit_on(moments, edges)
             else:

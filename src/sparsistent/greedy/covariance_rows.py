@@ -63,6 +63,22 @@ class CovarianceRows:
             return float(self.matrix[i, j])
         return float(relaxation.entry(self.first, self.size, self.column, self.w, i, j))
 
+    def row(self, node: int) -> Array:
+        """The entries of a row, all or those that are kept."""
+        if self.is_dense:
+            return self.matrix[node]  # type: ignore[no-any-return]
+        return self.w[self.first[node] : self.first[node] + self.size[node]]
+
+    def correlations(self, nodes: Integers) -> Array:
+        """S among some nodes."""
+        if not self.is_table:
+            return self.source[np.ix_(nodes, nodes)]
+        unit = self.source[nodes]
+        S = unit @ unit.T
+        # Shrunk columns are shorter than one.
+        np.fill_diagonal(S, 1.0)
+        return S
+
     def entries(self, least: float) -> tuple[Integers, Integers, Array]:
         """The entries above ``least``, row by row: where each row begins, nodes, values."""
         if self.is_dense:

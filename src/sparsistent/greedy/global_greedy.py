@@ -51,30 +51,57 @@ def global_greedy(
     ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
     data at their own scale.
     """
-    rows = rows_for_search(
+    rows = screened_rows(moments, threshold, report, constraints)
+    include = constraints.include.tolist()
+    return search(rows, threshold, nu, loss_offset(moments), report, observer, include)
+
+
+def screened_rows(
+    moments: Moments,
+    threshold: float,
+    report: Progress | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
+) -> CovarianceRows:
+    """The covariance of the empty graph, for a search to this threshold."""
+    return rows_for_search(
         moments,
         least_correlation(threshold),
         None if report is None else lambda done, total: report("correlations", done, total),
         constraints.exclude,
     )
-    # tr(ΘS) does not depend on the scale, log det Θ does.
-    offset = 2 * float(np.log(moments.scale).sum())
-    include = constraints.include.tolist()
-    return search(rows, threshold, nu, offset, report, observer, include)
+
+
+def loss_offset(moments: Moments) -> float:
+    """What the loss is more at the data's scale: tr(ΘS) is the same, log det Θ is not."""
+    return 2 * float(np.log(moments.scale).sum())
 
 
 def search(
     rows: CovarianceRows,
     threshold: float,
     nu: float,
-    loss_offset: float = 0.0,
+    offset: float = 0.0,
     report: Progress | None = None,
     observer: Observer | None = None,
     include: Sequence[Sequence[int]] = (),
 ) -> tuple[Path, FittedGraph]:
-    """The forward and backward steps, from the empty graph with this covariance."""
+    """The search from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
-    steps = _included_steps(fit, include, loss_offset)
+    path = take_steps(fit, threshold, nu, offset, report, observer, include)
+    return path, fit
+
+
+def take_steps(
+    fit: FittedGraph,
+    threshold: float,
+    nu: float,
+    offset: float = 0.0,
+    report: Progress | None = None,
+    observer: Observer | None = None,
+    include: Sequence[Sequence[int]] = (),
+) -> Path:
+    """The forward and backward steps, from the empty graph."""
+    steps = _included_steps(fit, include, offset)
     kept = len(steps)
     candidates = Candidates(fit, threshold, kept)
     delta: list[float] = []
@@ -85,37 +112,36 @@ def search(
         while (pair := candidates.best_pair()) is not None:
             i, j, gain = pair
             if observer is not None and observer(fit, gain):
-                return Path(tuple(steps), gain), fit
+                return Path(tuple(steps), gain)
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
-            steps.append(Step(True, i, j, gain, gain, fit.loss + loss_offset, kept + len(delta)))
+            steps.append(Step(True, i, j, gain, gain, fit.loss + offset, kept + len(delta)))
             while delta and (edge := candidates.cheapest_edge(nu * delta[-1])) is not None:
                 number, cost = edge
                 i, j = fit.graph.ends[number].tolist()
                 candidates.update(delete_edge(fit, number))
                 delta.pop()
-                steps.append(
-                    Step(False, i, j, cost, 0.0, fit.loss + loss_offset, kept + len(delta))
-                )
+                size = kept + len(delta)
+                steps.append(Step(False, i, j, cost, 0.0, fit.loss + offset, size))
             if report is not None and monotonic() - reported > REPORT_EVERY:
                 report("search", len(delta), len(delta) + candidates.count())
                 reported = monotonic()
     except NoEstimateError as error:
-        return Path(tuple(steps), threshold, Obstacle(gain, error)), fit
+        return Path(tuple(steps), threshold, Obstacle(gain, error))
     if report is not None:
         report("search", len(delta), len(delta))
     if observer is not None:
         observer(fit, threshold)
-    return Path(tuple(steps), threshold), fit
+    return Path(tuple(steps), threshold)
 
 
 def _included_steps(
-    fit: FittedGraph, include: Sequence[Sequence[int]], loss_offset: float
+    fit: FittedGraph, include: Sequence[Sequence[int]], offset: float
 ) -> list[Step]:
     """Put edges in that no threshold decides on: their scores are infinite."""
     steps: list[Step] = []
     for i, j in include:
         gain = float(coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j)))
         insert_edge(fit, i, j)
-        steps.append(Step(True, i, j, gain, math.inf, fit.loss + loss_offset, len(steps) + 1))
+        steps.append(Step(True, i, j, gain, math.inf, fit.loss + offset, len(steps) + 1))
     return steps

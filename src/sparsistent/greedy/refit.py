@@ -11,6 +11,7 @@ variances.
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -50,9 +51,11 @@ MOST_ENTRIES = 3_000
 MISMATCH = 1e-7
 # The change of the loss is that of the nodes whose entries have changed most, up to this many: the
 # estimate is a minimum, so the others count by the square of their change. Where all of W changes
-# at each step, the loss is taken afresh after so many changes, and each time for few variables.
+# at each step, the loss is taken afresh after so many changes, and each time for few variables. So
+# it is after a change of more than this, of which the error of W would make too much.
 MOST_MOVED = 96
 REFRESH = 16
+ABRUPT = 0.5
 
 NOBODY = np.zeros(0, np.int64)
 
@@ -82,7 +85,8 @@ class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
     Entries of W that change by at most ``drop`` may be left as they are. ``change`` is what Θ has
-    changed by since the loss was last brought up to date. ``cost`` is what each edge
+    changed by since the loss was last brought up to date; of a dense W it is taken afresh after
+    ``refresh`` refits. ``cost`` is what each edge
     costs to remove, and ``cost_tops`` the least of each block of them, where they are known.
     """
 
@@ -100,7 +104,9 @@ class FittedGraph:
     change: Array = field(init=False)
     change_diagonal: Array = field(init=False)
     pending: Array = field(init=False)
+    found: Integers = field(init=False)
     loss: float = field(init=False)
+    refresh: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.p = p = len(self.rows.source)
@@ -115,11 +121,12 @@ class FittedGraph:
         self.theta_diagonal = np.ones(p)
         self.pending, self.change_diagonal = np.zeros((2, p))
         self.loss = float(p)
+        self.refresh = REFRESH if p > FEW else 0
         self._loss_age = 0
         self._everyone = np.arange(p)
         self._all_closed = np.ones(p, np.int64)
         self._place = np.full(p, -1)
-        self._found = np.empty(p, np.int64)
+        self.found = np.empty(p, np.int64)
         self._step = np.empty(p + 1)
         self._bits = self._step.view(np.int64)
 
@@ -266,33 +273,44 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
         nodes = np.union1d(loose, reached)
 
 
+def open_block(fit: FittedGraph, starts: Integers, level: float, most: float) -> tuple[Any, ...]:
+    """A block around some nodes; see :func:`sparsistent.core.relaxation.open_block`.
+
+    Its nodes stand at the beginning of ``fit.found``.
+    """
+    rows, graph = fit.rows, fit.graph
+    return kernels.open_block(  # type: ignore[no-any-return]
+        rows.matrix,
+        rows.first,
+        rows.size,
+        rows.column,
+        rows.w,
+        fit._place,
+        fit.found,
+        graph.first,
+        graph.degree,
+        graph.neighbor,
+        graph.edge,
+        starts,
+        level,
+        most,
+    )
+
+
 def _relax(
     fit: FittedGraph, starts: Integers, pair: Integers, level: float, target: float, change: Change
 ) -> tuple[float, Integers]:
     """Put nodes right around some: the share that a new edge has come, and who may be wrong yet."""
-    rows, graph = fit.rows, fit.graph
+    rows = fit.rows
     if not fit.is_small:
-        V, where, first, degree, neighbor, edge, closed = kernels.open_block(
-            rows.matrix,
-            rows.first,
-            rows.size,
-            rows.column,
-            rows.w,
-            fit._place,
-            fit._found,
-            graph.first,
-            graph.degree,
-            graph.neighbor,
-            graph.edge,
-            starts,
-            level,
-            MOST_OF_ALL * fit.p if rows.is_dense else fit.p,
+        V, where, first, degree, neighbor, edge, closed = open_block(
+            fit, starts, level, MOST_OF_ALL * fit.p if rows.is_dense else fit.p
         )
     if fit.is_small or len(V) == 0:
         change.everywhere = True
         share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
         return share, NOBODY
-    nodes = fit._found[: len(V)].copy()
+    nodes = fit.found[: len(V)].copy()
     share, touched = kernels.relax(
         V,
         nodes,
@@ -334,7 +352,6 @@ def _relax_everywhere(
 ) -> float:
     """Put nodes right in all of a dense W: the share that a new edge has come."""
     W, graph = fit.rows.matrix, fit.graph
-    fresh = fit.p <= FEW or fit._loss_age >= REFRESH
     share: float
     share, _ = kernels.relax(
         W,
@@ -361,14 +378,7 @@ def _relax_everywhere(
         LEAST_VARIANCE,
         limit,
     )
-    if share == 0.0:
-        return share
-    if fresh:
-        # The loss of an estimate is p + log det W.
-        factor, _ = linalg.lapack.dpotrf(W.T)
-        fit.loss = fit.p + 2.0 * float(np.log(factor.diagonal()).sum())
-        _forget_changes(fit)
-    else:
+    if share > 0.0:
         _note_loss(fit, W, fit._everyone, graph.first, graph.degree, graph.neighbor, graph.edge)
         fit._loss_age += 1
     return share
@@ -384,14 +394,27 @@ def _note_loss(
     edge: Integers,
 ) -> None:
     """Bring the loss up to date after a change of Θ among these nodes."""
-    moved = kernels.what_moved(
+    if fit.rows.is_dense and fit._loss_age >= fit.refresh:
+        _take_loss(fit)
+        return
+    moved, largest = kernels.what_moved(
         V, nodes, first, degree, neighbor, edge, fit.change, fit.change_diagonal, MOST_MOVED
     )
-    if len(moved) == 0:
-        return
-    trace = float(moved.trace())
-    factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
-    fit.loss += len(moved) - trace + float(np.log(np.abs(factor.diagonal())).sum())
+    if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
+        _take_loss(fit)
+    elif len(moved):
+        trace = float(moved.trace())
+        factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
+        fit.loss += len(moved) - trace + float(np.log(np.abs(factor.diagonal())).sum())
+
+
+def _take_loss(fit: FittedGraph) -> None:
+    """Take the loss of a dense W afresh: that of an estimate is p + log det W."""
+    factor, indefinite = linalg.lapack.dpotrf(fit.rows.matrix.T)
+    if indefinite:
+        raise _no_estimate(fit, int(fit.theta_diagonal.argmax()))
+    fit.loss = fit.p + 2.0 * float(np.log(factor.diagonal()).sum())
+    _forget_changes(fit)
 
 
 def _forget_changes(fit: FittedGraph) -> None:
