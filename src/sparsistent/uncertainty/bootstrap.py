@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from sparsistent.core.moments import Array, Moments
@@ -177,7 +177,8 @@ def bootstrap(
     2     x2     x3               0.48               0.58
     """
     _check(estimator, n_resamples, confidence)
-    model = clone(estimator).fit(X)
+    # A rule that draws rows is to draw the same ones each time.
+    model = _seeded(estimator, check_random_state(random_state).randint(2**31 - 1)).fit(X)
     moments = model._moments
     results, failures = on_resamples(
         partial(_resample, estimator, X, model.edges_),
@@ -248,12 +249,17 @@ def _resample(
     """The graph of a resample, its partial correlations, and those on the selected graph."""
     n = _num_samples(X)
     table = _safe_indexing(X, random.integers(n, size=n))
-    worker = clone(estimator)
-    if worker.get_params().get("random_state", 0) is None:
-        worker.set_params(random_state=int(random.integers(2**31 - 1)))
-    worker.fit(table)
+    worker = _seeded(estimator, int(random.integers(2**31 - 1))).fit(table)
     on_selected = _partial_correlations(fit_on(worker._moments, selected), selected)
     return worker.edges_, worker._edge_values()[1], on_selected
+
+
+def _seeded(estimator: GraphEstimator, seed: int) -> GraphEstimator:
+    """A clone whose random choices, if it has any that are left open, follow from a seed."""
+    worker: GraphEstimator = clone(estimator)
+    if worker.get_params().get("random_state", 0) is None:
+        worker.set_params(random_state=seed)
+    return worker
 
 
 def _partial_correlations(fit: FittedGraph, edges: Integers) -> Array:
