@@ -1,5 +1,7 @@
 """Shrinkage and sample weights: the same algorithms on other moments."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -355,6 +357,16 @@ class TestWeights:
         S = np.cov(X.T, aweights=self.weight)
         other = clone(estimator).set_params(covariance="precomputed", n_samples=n).fit(S)
         assert model.threshold_ == pytest.approx(other.threshold_)
+
+    def test_subsamples_are_drawn_from_all_rows(self, monkeypatch):
+        """Also from those beyond the effective number of samples."""
+        drawn = []
+        monkeypatch.setattr(
+            Table, "rows", lambda self, rows: drawn.append(rows) or replace(self, weight=None)
+        )
+        late = np.where(np.arange(len(X)) < 250, 1e-3, 1.0)
+        GlobalGreedy("stars", n_subsamples=3, random_state=0).fit(X, sample_weight=late)
+        assert np.concatenate(drawn).max() > 250
 
     @pytest.mark.parametrize("missing", ["pairwise", "em"])
     def test_weights_with_holes(self, missing):

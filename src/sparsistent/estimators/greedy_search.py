@@ -245,6 +245,7 @@ class GreedySearch(GraphEstimator):
             self._graphs,
             lambda gamma: noise.kept * self._charge(n, p, gamma),
             None if table is None else partial(self._part, table, moments.shrinkage),
+            0 if table is None else len(table.values),
         )
 
     def _rule_search(

@@ -55,6 +55,8 @@ class Problem:
         From γ to what the extended BIC charges for a parameter, divided by n.
     part : callable or None
         From row numbers to the same problem on these rows; None where there is no table.
+    n_rows : int
+        How many rows there are; with weights or missing values, more than samples.
     """
 
     moments: Moments
@@ -63,6 +65,7 @@ class Problem:
     view: Callable[[Moments, Any], GraphSequence]
     charge: Callable[[float], float]
     part: Callable[[Rows], "Problem"] | None = None
+    n_rows: int = 0
     _run: tuple[Any, FittedGraph | None] | None = field(default=None, repr=False)
 
     def run(self, threshold: float) -> tuple[Any, FittedGraph | None]:

@@ -109,7 +109,7 @@ def _runner(
             f"threshold={name!r} draws subsamples and needs the rows of a table, not a covariance; "
             "pass a table, or choose threshold='auto', 'ebic', 'fwer' or 'fdr'"
         )
-    n = problem.noise.n_samples
+    n = problem.n_rows
     random = check_random_state(options.random_state)
     rows = [
         np.sort(random.permutation(n)[: subsample_size(n)]) for _ in range(options.n_subsamples)
