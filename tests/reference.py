@@ -97,15 +97,20 @@ def pair_gains(theta, S):
     return gains
 
 
-def global_greedy(S, threshold, nu, most_steps=500):
+def global_greedy(S, threshold, nu, most_steps=500, include=(), exclude=()):
     p = len(S)
     run = Run(theta=np.diag(1 / np.diag(S)))
     delta = {}
+    for i, j in include:
+        gain = pair_gains(run.theta, S)[i, j]
+        run.theta = covariance_selection(S, [*run.edges(), (i, j)], run.theta)
+        run.steps.append((True, i, j, gain, loss(run.theta, S)))
+        run.margins.append(np.inf)
     upper = np.triu(np.ones((p, p), bool), 1)
     while len(run.steps) < most_steps:
         edges = run.edges()
         gains = np.where(upper, pair_gains(run.theta, S), -np.inf)
-        for e in edges:
+        for e in (*edges, *exclude):
             gains[e] = -np.inf
         ordered = np.sort(gains[upper])[::-1]
         best = ordered[0] if ordered.size else -np.inf
@@ -121,7 +126,7 @@ def global_greedy(S, threshold, nu, most_steps=500):
             return run
         run.steps.append((True, i, j, best, loss(run.theta, S)))
         delta[len(edges) + 1] = best
-        while edges := run.edges():
+        while edges := [e for e in run.edges() if e not in include]:
             costs = []
             for i, j in edges:
                 plain = run.theta.copy()
@@ -129,14 +134,14 @@ def global_greedy(S, threshold, nu, most_steps=500):
                 costs.append(loss(plain, S) - loss(run.theta, S))
             order = np.argsort(costs)
             cheapest = costs[order[0]]
-            bar = nu * delta[len(edges)]
+            bar = nu * delta[len(edges) + len(include)]
             if cheapest > bar:
                 run.margins[-1] = min(run.margins[-1], cheapest - bar)
                 break
             runner_up = costs[order[1]] if len(costs) > 1 else np.inf
             run.margins.append(min(bar - cheapest, runner_up - cheapest))
             i, j = edges[order[0]]
-            rest = [e for e in edges if e != (i, j)]
+            rest = [e for e in run.edges() if e != (i, j)]
             run.theta = covariance_selection(S, rest)
             run.steps.append((False, i, j, cheapest, loss(run.theta, S)))
     raise AssertionError("the reference does not end")
@@ -155,19 +160,25 @@ def node_loss(S, r, gamma):
     return residual @ S @ residual / 2
 
 
-def node_greedy(S, r, threshold, nu, relative=False, most_steps=500):
+def node_greedy(S, r, threshold, nu, relative=False, most_steps=500, include=(), exclude=()):
     """Algorithm 2 at one node, by evaluating the loss of every single change."""
     p = len(S)
     run = Run()
     active, delta = [], {}
     gamma = np.zeros(p)
+    for t in include:
+        gain = (S[t, r] - S[t] @ gamma) ** 2 / (2 * S[t, t])
+        active = [*active, t]
+        gamma = least_squares(S, r, active)
+        run.steps.append((True, r, t, gain, node_loss(S, r, gamma)))
+        run.margins.append(np.inf)
     while len(run.steps) < most_steps:
         now = node_loss(S, r, gamma)
         if 2 * now < 1e-9 * S[r, r]:  # r is determined: what is left to gain is rounding
             run.margins.append(np.inf)
             return run
         c = S[:, r] - S @ gamma
-        gains = {t: c[t] ** 2 / (2 * S[t, t]) for t in range(p) if t != r and t not in active}
+        gains = {t: c[t] ** 2 / (2 * S[t, t]) for t in range(p) if t not in (r, *active, *exclude)}
         ranked = sorted(gains, key=gains.get, reverse=True)
         if not ranked:
             run.margins.append(np.inf)
@@ -182,10 +193,10 @@ def node_greedy(S, r, threshold, nu, relative=False, most_steps=500):
         gamma = least_squares(S, r, active)
         delta[len(active)] = best
         run.steps.append((True, r, ranked[0], best, node_loss(S, r, gamma)))
-        while active:
+        while len(active) > len(include):
             now = node_loss(S, r, gamma)
             costs = {}
-            for t in active:
+            for t in active[len(include) :]:
                 plain = gamma.copy()
                 plain[t] = 0
                 costs[t] = node_loss(S, r, plain) - now
@@ -218,3 +229,32 @@ def reference_instability(graphs, p):
             theta[i, j] += 1 / len(graphs)
     i, j = np.triu_indices(p, 1)
     return float(np.mean(2 * theta[i, j] * (1 - theta[i, j])))
+
+
+def expectation_maximisation(X, assume_centered, rounds=3000):
+    """EM for a Gaussian with missing values, row by row, from the textbook."""
+    n, p = X.shape
+    mean = np.zeros(p) if assume_centered else np.nanmean(X, axis=0)
+    covariance = np.diag(np.nanmean((X - mean) ** 2, axis=0))
+    for _ in range(rounds):
+        filled, spread, likelihood = np.empty((n, p)), np.zeros((p, p)), 0.0
+        for row, values in enumerate(X):
+            o, m = np.flatnonzero(np.isfinite(values)), np.flatnonzero(np.isnan(values))
+            inner = covariance[np.ix_(o, o)]
+            deviation = values[o] - mean[o]
+            coefficients = np.linalg.solve(inner, covariance[np.ix_(o, m)]).T
+            filled[row, o] = values[o]
+            filled[row, m] = mean[m] + coefficients @ deviation
+            left = covariance[np.ix_(m, m)] - coefficients @ covariance[np.ix_(o, m)]
+            spread[np.ix_(m, m)] += left
+            square = deviation @ np.linalg.solve(inner, deviation)
+            constant = len(o) * np.log(2 * np.pi) + np.linalg.slogdet(inner)[1]
+            likelihood -= (constant + square) / 2
+        before = mean, covariance
+        mean = np.zeros(p) if assume_centered else filled.mean(axis=0)
+        covariance = ((filled - mean).T @ (filled - mean) + spread) / n
+        unit = np.sqrt(np.diag(covariance))
+        moved = np.abs(covariance - before[1]) / np.outer(unit, unit)
+        if max(moved.max(), (np.abs(mean - before[0]) / unit).max()) < 1e-9:
+            break
+    return mean, covariance, likelihood

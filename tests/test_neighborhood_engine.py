@@ -286,12 +286,14 @@ def test_an_interrupt_leaves_nothing_running(route, threads, monkeypatch):
 
 
 def test_a_stopped_regression_returns():
-    rule = node_search.Rule(np.full(3, 1e-9), 0.0, 0.5)
+    zeros = np.zeros(3, np.int64)
+    none = np.zeros(4, np.int64), zeros[:0]
+    lists = none, none
+    rule = node_search.Rule(np.full(3, 1e-9), 0.0, 0.5, *lists)
     stop = threading.Event()
     stop.set()
-    zeros = np.zeros(3, np.int64)
     steps, _ = node_search.regress(
-        np.eye(3)[None], zeros, np.arange(3), rule.thresholds, rule, stop, traced=False
+        np.eye(3)[None], zeros, np.arange(3), rule.thresholds, rule, lists, stop, traced=False
     )
     assert steps.others.size == 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparsistent.estimators import FixedGraph, GlobalGreedy, NeighborhoodGreedy
     from sparsistent.models import GaussianGraphicalModel
+    from sparsistent.scores import compare_graphs
     from sparsistent.uncertainty import bootstrap, stability_selection
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ __all__ = [
     "GlobalGreedy",
     "NeighborhoodGreedy",
     "bootstrap",
+    "compare_graphs",
     "stability_selection",
 ]
 
@@ -28,6 +30,7 @@ _HOMES = {
     "GlobalGreedy": "sparsistent.estimators",
     "NeighborhoodGreedy": "sparsistent.estimators",
     "bootstrap": "sparsistent.uncertainty",
+    "compare_graphs": "sparsistent.scores",
     "stability_selection": "sparsistent.uncertainty",
 }
 

@@ -27,10 +27,12 @@ from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.node_search import (
     SLICE_WORK,
     Integers,
+    NodeLists,
     NodeSteps,
     Progress,
     Rule,
     joined,
+    lists_of,
     regress,
     starts_of,
 )
@@ -119,8 +121,11 @@ class Verdict:
 def search_rows(unit: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
     """The steps of all nodes, from rows of norm one whose products are the correlations."""
     p = len(unit)
-    # Candidate m of node r is in its pool when r p + m is in this list; r itself always is.
+    # Candidate m of node r is in its pool when r p + m is in this list; r itself always is, and who
+    # is barred counts as known.
     pools = np.arange(p) * (p + 1)
+    for starts, members in (rule.forced, rule.barred):
+        pools = np.union1d(pools, np.repeat(np.arange(p), np.diff(starts)) * p + members)
     checked = np.zeros(p, np.int64)
     threads = blas_threads()
     unclear, left = np.arange(p), float(p)
@@ -199,18 +204,23 @@ def _guess_part(
     kernels.products(unit, members, sizes, S)
     own = np.argmax(members == nodes[:, None], axis=1)
     thresholds = rule.thresholds[nodes]
-    steps, sets = regress(S, np.arange(count), own, thresholds, rule, stop, traced=True)
+    lists = (
+        _in_pools(lists_of(rule.forced, nodes), nodes, pools, begin, p),
+        _in_pools(lists_of(rule.barred, nodes), nodes, pools, begin, p),
+    )
+    steps, sets = regress(S, np.arange(count), own, thresholds, rule, lists, stop, traced=True)
 
     node = np.repeat(np.arange(count), np.diff(steps.starts))
     added, ends = steps.others >= 0, steps.starts[1:]
     t = members[node, np.where(added, steps.others, -1 - steps.others)]
     rss = np.ones(count)
     rss[node] = 2 * steps.losses
+    sought = added & np.isfinite(steps.drops)
     # A regression that has not determined its node has looked for a candidate at the end, too.
-    looked = np.insert(added, ends, rss > LEAST_VARIANCE)
+    looked = np.insert(sought, ends, rss > LEAST_VARIANCE)
     sufficient = np.maximum(2 * thresholds, -np.expm1(-rule.drop) * rss)
     squares = np.insert(2 * steps.values, ends, sufficient)[looked]
-    starts = starts_of(np.bincount(node[added], minlength=count) + (rss > LEAST_VARIANCE))
+    starts = starts_of(np.bincount(node[sought], minlength=count) + (rss > LEAST_VARIANCE))
     of_member = np.repeat(np.arange(count), np.diff(sets.entries[starts]))
     fits = Fits(
         starts,
@@ -220,6 +230,15 @@ def _guess_part(
         (1 - SLACK) * np.sqrt(squares),
     )
     return replace(steps, others=np.where(added, t, -1 - t)), fits
+
+
+def _in_pools(
+    lists: NodeLists, nodes: Integers, pools: Integers, begin: Integers, p: int
+) -> NodeLists:
+    """Lists of variables as places in the pools of their nodes, which begin at ``begin``."""
+    starts, members = lists
+    node = np.repeat(np.arange(nodes.size), np.diff(starts))
+    return starts, np.searchsorted(pools, nodes[node] * p + members) - begin[node]
 
 
 def _pool_starts(pools: Integers, nodes: Integers, p: int) -> Integers:

@@ -5,7 +5,7 @@ Everything is at unit variances; W, dense or sparse, is that of :mod:`sparsisten
 
 import math
 
-from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
+from sparsistent.core.jit import BARRED, BLOCK, UNKNOWN, kernel
 
 # Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
 # by at most SLOPE times what w does.
@@ -39,7 +39,7 @@ def removal_cost(s, w, theta):
 def best_of_all(S, W, threshold):
     """The pair with the largest gain above ``threshold``: (i, j, gain), or (-1, -1, threshold).
 
-    Looks at all pairs of a dense W. Edges need no exception: there s = w.
+    Looks at all pairs of a dense W but those that are barred. Edges need no exception: there s = w.
     """
     best_i, best_j, best = -1, -1, threshold
     p = S.shape[0]
@@ -52,7 +52,7 @@ def best_of_all(S, W, threshold):
         if above == 0:
             continue
         for j in range(i + 1, p):
-            if abs(sample[j] - row[j]) > need:
+            if abs(sample[j] - row[j]) > need and sample[j] != BARRED:
                 gain = coordinate_gain(sample[j], row[j])
                 if gain > best:
                     best_i, best_j, best = i, j, gain
@@ -61,8 +61,8 @@ def best_of_all(S, W, threshold):
 
 
 @kernel
-def cheapest_edge(theta, sample, count, cost, tops):
-    """The number of the edge, below ``count``, whose plain removal costs least.
+def cheapest_edge(theta, sample, kept, count, cost, tops):
+    """The number of the edge, from ``kept`` to below ``count``, whose plain removal costs least.
 
     ``tops`` has the least cost of each block of edges, UNKNOWN where one of them has changed.
     """
@@ -70,7 +70,7 @@ def cheapest_edge(theta, sample, count, cost, tops):
     for b in range((count + BLOCK - 1) // BLOCK):
         if tops[b] == UNKNOWN:
             tops[b] = math.inf
-            for e in range(b * BLOCK, min((b + 1) * BLOCK, count)):
+            for e in range(max(b * BLOCK, kept), min((b + 1) * BLOCK, count)):
                 if cost[e] == UNKNOWN:
                     cost[e] = removal_cost(sample[e], sample[e], theta[e])
                 tops[b] = min(tops[b], cost[e])
@@ -131,7 +131,7 @@ def best_pair(
 
     Rows are looked at in the order of their bounds, until the first that has moved by at most the
     tolerance since its gains were taken. Of sparse rows, correlations are computed where the
-    covariance alone, above ``reach``, could make a gain.
+    covariance alone, above ``reach``, could make a gain. Pairs that are barred are passed over.
     """
     dense = W.shape[0] > 0
     least = LEAST_RATIO * math.sqrt(min(threshold, TAME_GAIN))
@@ -174,7 +174,7 @@ def best_pair(
             m = slot if dense else column[slot]
             x = values[k, m] if dense else s[slot]
             y = W[k, m] if dense else w[slot]
-            if abs(x - y) > need and m != k and x != UNKNOWN:
+            if abs(x - y) > need and m != k and abs(x) != UNKNOWN:
                 gain = coordinate_gain(x, y)
                 if gain > max(bound[k], threshold) or (gain == bound[k] and m < partner[k]):
                     bound[k], partner[k] = gain, m
@@ -204,6 +204,6 @@ def best_beside(W, first, size, column, w, s, values, i, j, least, strong):
             x = values[k, m] if dense else s[slot]
             y = W[k, m] if dense else w[slot]
             same = (k == i and m == j) or (k == j and m == i)
-            if abs(x - y) > need and x != UNKNOWN and m != k and not same:
+            if abs(x - y) > need and abs(x) != UNKNOWN and m != k and not same:
                 best = max(best, coordinate_gain(x, y))
     return best

@@ -12,6 +12,8 @@ import numba
 
 # In place of what is not known: a correlation, the cost of an edge, the maximum of a block.
 UNKNOWN = 1e300
+# In place of the correlation of a pair that must not become an edge.
+BARRED = -1e300
 # Nodes whose largest gain, or edges whose least cost, is kept as one number.
 BLOCK = 128
 # Sums and maxima may be taken in any order, which lets loops use vector instructions; in return no

@@ -11,7 +11,7 @@ the correlations cost. Scaling by powers of two, which rounds nothing, lets scal
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
@@ -36,8 +36,9 @@ LEAST_EXPONENT = -1000
 class Moments:
     """Means, standard deviations and correlations of a table, or of a covariance matrix.
 
-    ``unit`` has the standardised columns as rows of norm one; a covariance matrix has none and
-    comes with ``given_correlation``.
+    ``unit`` has the standardised columns as rows, so that a correlation is the product of two; what
+    is no table of products has none and comes with ``given_correlation``. Rows have norm one, or
+    √(1 − s) where correlations are shrunk by the share s: the diagonal is one all the same.
     """
 
     location: Array
@@ -45,6 +46,7 @@ class Moments:
     n_samples: int | None
     unit: Array | None
     given_correlation: Array | None = None
+    shrinkage: float = 0.0
 
     @cached_property
     def correlation(self) -> Array:
@@ -55,13 +57,34 @@ class Moments:
         return _products(self.unit)
 
 
-def column_moments(X: NDArray[np.floating], *, assume_centered: bool) -> Moments:
+def shrunk(moments: Moments, share: float) -> Moments:
+    """Moments of (1 − s)·S + s·diag(S) for moments of S."""
+    if share == 0.0:
+        return moments
+    if moments.unit is not None:
+        return replace(moments, unit=moments.unit * np.sqrt(1.0 - share), shrinkage=share)
+    correlation = moments.correlation * (1.0 - share)
+    np.fill_diagonal(correlation, 1.0)
+    return replace(moments, given_correlation=correlation, shrinkage=share)
+
+
+def effective_size(weight: Array) -> int:
+    """Kish's number of samples of equal weight whose mean has the same variance, rounded down."""
+    # A whole number that rounding has put just below itself is meant to be itself.
+    return int(weight.sum() ** 2 / (weight**2).sum() * (1 + 1e-9))
+
+
+def column_moments(
+    X: NDArray[np.floating], *, assume_centered: bool, weight: Array | None = None
+) -> Moments:
     """Moments of the columns of X (divided by n); a constant column has scale 0.
 
     A column with a value that is not finite has a location or a scale that is not finite; so has
-    one whose span is beyond the largest float.
+    one whose span is beyond the largest float. Weights are positive; the number of samples is then
+    the effective one.
     """
     n, p = X.shape
+    share = None if weight is None else weight / weight.sum()
     unit = np.empty((p, n))
     if X.strides[0] < X.strides[1]:
         unit[...] = X.T
@@ -72,12 +95,15 @@ def column_moments(X: NDArray[np.floating], *, assume_centered: bool) -> Moments
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, p, step):
             piece = slice(start, start + step)
-            scale[piece] = _standardise(unit[piece], None if assume_centered else location[piece])
-    return Moments(location, scale, n, unit)
+            center = None if assume_centered else location[piece]
+            scale[piece] = _standardise(unit[piece], center, share)
+    return Moments(location, scale, n if weight is None else effective_size(weight), unit)
 
 
-def _standardise(rows: Array, location: Array | None) -> Array:
+def _standardise(rows: Array, location: Array | None, share: Array | None) -> Array:
     """Bring rows to norm one and, where there is a ``location`` to fill, to mean zero: the scales.
+
+    Each sample counts by its share, if these are given, and its values by the root of that.
 
     The mean is taken twice: the second one takes out what the first one rounded off. Without it a
     row of three hundred times 0.1 has deviations, all equal, and looks like data.
@@ -89,18 +115,21 @@ def _standardise(rows: Array, location: Array | None) -> Array:
     mean = np.zeros(len(rows))
     if location is not None:
         for _ in range(2):
-            shift = rows.sum(axis=1) / n
+            shift = rows.sum(axis=1) / n if share is None else rows @ share
             rows -= shift[:, None]
             mean += shift
         location[:] = np.ldexp(mean, room)
     largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
     exponent = np.maximum(np.frexp(largest)[1], LEAST_EXPONENT)
     rows *= np.ldexp(1.0, -exponent)[:, None]
+    if share is not None:
+        rows *= np.sqrt(share)
     norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     rows /= np.where(norm > 0, norm, 1.0)[:, None]
     # The deviations of a constant are the rounding errors of its mean.
     constant = largest <= 4 * np.finfo(np.float64).eps * np.abs(mean)
-    scale: Array = np.ldexp(norm / np.sqrt(n), exponent + room)
+    root = np.sqrt(n) if share is None else 1.0
+    scale: Array = np.ldexp(norm / root, exponent + room)
     return np.where(constant, 0.0, scale)
 
 

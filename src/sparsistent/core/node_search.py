@@ -19,6 +19,8 @@ from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
 Progress = Callable[[int, int], object]
+# Some variables for each node: where each list begins and the last one ends, and all of them.
+NodeLists = tuple[Integers, Integers]
 
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000
@@ -28,11 +30,16 @@ WIDTH = 32
 
 @dataclass(frozen=True)
 class Rule:
-    """When a regression goes on, at unit variances: least gain a node, least fall of log RSS, ν."""
+    """When a regression goes on, at unit variances: least gain a node, least fall of log RSS, ν.
+
+    ``forced`` has the neighbours that each node must have, ``barred`` those that it must not.
+    """
 
     thresholds: Array
     drop: float
     nu: float
+    forced: NodeLists
+    barred: NodeLists
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,8 @@ class NodeSteps:
     """The steps of many regressions; those of node i begin at ``starts[i]``.
 
     ``others`` holds t for an addition and -1 - t for a removal, ``values`` the gain or cost,
-    ``drops`` the fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit.
+    ``drops`` the fall of log RSS that a gain is worth, infinite where the addition is forced, and
+    ``losses`` RSS/2 after the refit.
     """
 
     starts: Integers
@@ -81,6 +89,14 @@ def starts_of(counts: Integers) -> Integers:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
+def lists_of(lists: NodeLists, nodes: Integers) -> NodeLists:
+    """The lists of some nodes."""
+    starts, members = lists
+    counts = np.diff(starts)[nodes]
+    new = starts_of(counts)
+    return new, members[np.arange(new[-1]) + np.repeat(starts[nodes] - new[:-1], counts)]
+
+
 def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
     """The steps of all nodes of all parts."""
     return NodeSteps(
@@ -100,7 +116,9 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
 
     def run(rows: Integers, stop: Event) -> NodeSteps:
         same = np.zeros(rows.size, np.int64)
-        return regress(blocks, same, rows, rule.thresholds[rows], rule, stop, traced=False)[0]
+        lists = lists_of(rule.forced, rows), lists_of(rule.barred, rows)
+        least = rule.thresholds[rows]
+        return regress(blocks, same, rows, least, rule, lists, stop, traced=False)[0]
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
@@ -117,12 +135,14 @@ def regress(
     rows: Integers,
     thresholds: Array,
     rule: Rule,
+    lists: tuple[NodeLists, NodeLists],
     stop: Event,
     *,
     traced: bool,
 ) -> tuple[NodeSteps, Trace]:
     """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``, and with which sets.
 
+    ``lists`` are the variables forced on them and barred from them, in terms of the columns of S.
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
     state = np.zeros(7, np.int64)
@@ -140,6 +160,7 @@ def regress(
             rule.drop,
             rule.nu,
             LEAST_VARIANCE,
+            *lists,
             state,
             fit,
             c,

@@ -27,7 +27,7 @@ TIE = 4096
 
 
 @kernel
-def strongest(S, r, active, k, gamma, rejected, n_rejected, c, bits):
+def strongest(S, r, active, k, gamma, rejected, n_rejected, barred, c, bits):
     """Fill c = S_r· − Γ S_A·, with zeros for what is no candidate: the place of the largest |c|.
 
     ``bits`` are those of c as integers. Without the sign they are in the same order, and compilers
@@ -47,6 +47,8 @@ def strongest(S, r, active, k, gamma, rejected, n_rejected, c, bits):
         c[active[a]] = 0.0  # after the active variables comes r
     for a in range(n_rejected):
         c[rejected[a]] = 0.0
+    for a in range(barred.size):
+        c[barred[a]] = 0.0
     largest, place = 0, 0
     for first in range(0, bits.size, 512):
         here, part = 0, bits[first : first + 512]
@@ -62,7 +64,22 @@ def strongest(S, r, active, k, gamma, rejected, n_rejected, c, bits):
 
 @kernel
 def regress(
-    S, blocks, rows, thresholds, drop, nu, least, state, fit, c, bits, output, starts, trace
+    S,
+    blocks,
+    rows,
+    thresholds,
+    drop,
+    nu,
+    least,
+    forced,
+    barred,
+    state,
+    fit,
+    c,
+    bits,
+    output,
+    starts,
+    trace,
 ):
     """Forward-backward regressions, one after the other, from where ``state`` says.
 
@@ -72,15 +89,21 @@ def regress(
     fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit. The trace, unless empty,
     gets the sets from which a candidate was looked for. A forward step needs a gain above
     ``thresholds[i]`` and a fall above ``drop``; a regression also ends when its node is determined
-    to within ``least``. It is one long loop because a call would be compiled twice.
+    to within ``least``. ``forced`` and ``barred`` are lists of variables for each node, where they
+    begin and which: the former come first, with an infinite fall, and stay. It is one long loop
+    because a call would be compiled twice.
     """
     active, rejected, factor, y, gamma, delta = fit
     others, values, drops, losses = output
     entries, members, gammas = trace
     traced = entries.size > 0
+    forced_starts, forced_members = forced
+    barred_starts, barred_members = barred
     k, steps = state[ACTIVE], state[STEPS]
     for node in range(state[NODE], rows.size):
         block, r = S[blocks[node]], rows[node]
+        must = forced_members[forced_starts[node] : forced_starts[node + 1]]
+        must_not = barred_members[barred_starts[node] : barred_starts[node + 1]]
         while True:
             # Refit: Γ = L⁻ᵀy.
             rss = 1.0
@@ -97,12 +120,11 @@ def regress(
 
             # Backward: the weakest variable goes, and rotations close the gap that its row leaves
             # in the factor. Until the next refit Γ and c are free to hold their cosines and sines.
-            w = 0
-            for a in range(1, k):
-                if abs(gamma[a]) < abs(gamma[w]):
-                    w = a
-            cost = 0.5 * gamma[w] * gamma[w]
-            if k > 0 and cost <= nu * delta[k]:
+            w, cost = -1, math.inf
+            for a in range(must.size, k):
+                if 0.5 * gamma[a] * gamma[a] < cost:
+                    w, cost = a, 0.5 * gamma[a] * gamma[a]
+            if w >= 0 and cost <= nu * delta[k]:
                 others[steps], values[steps], drops[steps] = -1 - active[w], cost, 0.0
                 k -= 1
                 steps += 1
@@ -124,7 +146,8 @@ def regress(
                 continue
 
             # Forward, unless r is determined: the strongest candidate comes.
-            if rss <= least:
+            is_forced = k < must.size
+            if rss <= least and not is_forced:
                 break
             # Up to k + 1 removals can follow an addition before there is another look at the room.
             full = steps + k + 2 > others.size or max(k, state[REJECTED]) == rejected.size
@@ -133,15 +156,20 @@ def regress(
                 state[NODE], state[ACTIVE], state[STEPS] = node, k, steps
                 return False
             state[WORK] -= (k + 1) * c.size
-            if traced:
+            if traced and not is_forced:
                 for a in range(k):
                     members[state[MEMBERS] + a], gammas[state[MEMBERS] + a] = active[a], gamma[a]
                 state[SETS] += 1
                 state[MEMBERS] += k
                 entries[state[SETS]] = state[MEMBERS]
-            t = strongest(block, r, active, k, gamma, rejected, state[REJECTED], c, bits)
-            gain = 0.5 * c[t] * c[t]
-            fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
+            if is_forced:
+                t, gain, fall = must[k], math.inf, math.inf
+            else:
+                t = strongest(
+                    block, r, active, k, gamma, rejected, state[REJECTED], must_not, c, bits
+                )
+                gain = 0.5 * c[t] * c[t]
+                fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
             if gain <= thresholds[node] or fall <= drop:
                 break
             row, s = factor[k], block[t]
@@ -153,6 +181,8 @@ def regress(
                 row[a] = z / upper[a]
                 variance -= row[a] * row[a]
                 x -= row[a] * y[a]
+            if is_forced:
+                variance, gain = max(variance, least), 0.5 * x * x
             if variance < least:
                 # t is a combination of the active variables: its gain is rounding.
                 rejected[state[REJECTED]] = t

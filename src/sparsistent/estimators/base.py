@@ -2,35 +2,46 @@
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import invert
-from sparsistent.core.moments import Array, Moments
+from sparsistent.core.moments import Array, Moments, shrunk
+from sparsistent.core.tables import Table
 from sparsistent.estimators.input import (
     column_names,
     describe_dependence,
     read_covariance,
     read_table,
+    reject_collinear,
 )
 from sparsistent.estimators.progress import Progress, reporting
+from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import estimate, fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
+from sparsistent.selection.held_out import Folds, Recorder, held_out_choice
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+Correlation = Literal["pearson", "spearman", "kendall", "nonparanormal"]
+Missing = Literal["error", "pairwise", "em"]
+Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
+
+# Fewer rows are not worth holding out a part of.
+LEAST_ROWS = 10
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
 
@@ -46,11 +57,16 @@ class Number(Interval):  # type: ignore[misc]
 class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     """Base of the estimators whose precision matrix lives on a graph.
 
-    A subclass has ``_fit_moments``, which chooses the graph and calls ``_set_estimate``.
+    A subclass has ``_fit_moments``, which shrinks the moments, chooses the graph and calls
+    ``_set_estimate``, and ``_record``, which shows a recorder the estimate that it would choose.
     """
 
-    _fit_moments: Callable[[Moments, Progress | None], None]
+    _fit_moments: Callable[[Moments, Table | None, Progress | None], None]
+    _record: Callable[[Moments, Recorder], None]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "correlation": [StrOptions({"pearson", "spearman", "kendall", "nonparanormal"})],
+        "missing": [StrOptions({"error", "pairwise", "em"})],
+        "shrinkage": [Number(Real, 0, 1, closed="both"), StrOptions({"auto", *FORMULAS})],
         "assume_centered": ["boolean"],
         "covariance": [StrOptions({"precomputed"}), None],
         "n_samples": [Number(Integral, 1, None, closed="left"), None],
@@ -62,6 +78,9 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -70,13 +89,16 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         callback: Progress | None = None,
     ) -> None:
         super().__init__(assume_centered=assume_centered)
+        self.correlation = correlation
+        self.missing = missing
+        self.shrinkage = shrinkage
         self.covariance = covariance
         self.n_samples = n_samples
         self.sparse_output = sparse_output
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Estimate the precision matrix, and the graph where it is not given.
 
         Parameters
@@ -84,6 +106,10 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         X : array or data frame of shape (n_samples, n_features)
             Data, or the covariance matrix with ``covariance="precomputed"``.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            How much each row counts in means and covariances; only the ratios matter. Rules that
+            need a number of samples take Kish's effective one, (Σw)²/Σw². Rows that stand for
+            several each are to be repeated instead.
 
         Returns
         -------
@@ -94,7 +120,8 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             delattr(self, name)
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
-            self._fit_moments(self._read(X), report)
+            moments, table = self._read(X, sample_weight, report)
+            self._fit_moments(moments, table, report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -104,15 +131,46 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
             )
         return self
 
-    def _read(self, X: Any) -> Moments:
+    def _read(
+        self, X: Any, sample_weight: Any = None, report: Progress | None = None
+    ) -> tuple[Moments, Table | None]:
         if self.covariance == "precomputed":
-            return read_covariance(self, X)
+            return read_covariance(self, X, sample_weight), None
         if self.n_samples is not None:
             raise ValueError(
                 "n_samples is the number of samples behind a precomputed covariance; leave it out, "
                 "or set covariance='precomputed'"
             )
-        return read_table(self, X)
+        return read_table(self, X, sample_weight, report)
+
+    def _shrink(
+        self, moments: Moments, table: Table | None, report: Progress | None = None
+    ) -> Moments:
+        """The moments to work with, by the parameter ``shrinkage``."""
+        if not isinstance(self.shrinkage, str):
+            return self._shrink_by(float(self.shrinkage), moments)
+        if self.shrinkage != "auto":
+            return self._shrink_by(formula_shrinkage(self.shrinkage, moments, table), moments)
+        rows = self._rows_to_hold_out(table, "shrinkage='auto'", "set a number between 0 and 1")
+        choice = held_out_choice(rows, self._record, self._folds(rows), report=report)
+        return self._shrink_by(choice.shrinkage, moments)
+
+    def _shrink_by(self, share: float, moments: Moments) -> Moments:
+        self.shrinkage_ = share
+        if share == 0.0:
+            reject_collinear(moments, column_names(self))
+        return shrunk(moments, share)
+
+    def _rows_to_hold_out(self, table: Table | None, who: str, way_out: str) -> Table:
+        if table is None or len(table.values) < LEAST_ROWS:
+            raise ValueError(
+                f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass "
+                f"one, or {way_out}"
+            )
+        return table
+
+    def _folds(self, table: Table) -> Folds:
+        return list(check_cv(getattr(self, "cv", 5)).split(table.values))
 
     def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
         """Set what every estimator has, from the estimate at unit variances."""
@@ -120,6 +178,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         edges = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
         self.edges_ = edges[np.lexsort(edges.T[::-1])]
         self.location_ = moments.location
+        self._moments = moments
         i, j = precision.tocoo().coords
         scaled = precision.copy()
         scaled.data /= moments.scale[i] * moments.scale[j]
@@ -132,6 +191,11 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
 
     def _dependence(self, error: NoEstimateError) -> str:
         return describe_dependence(column_names(self), error.node, error.neighbors)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # n_features_in_ is set before a fit can fail.

@@ -1,15 +1,16 @@
 """Covariance selection: the maximum-likelihood estimate on a graph that is known."""
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator, fit_on
+from sparsistent.core.tables import Table
+from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
+from sparsistent.estimators.edges import edge_indices
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.selection.held_out import Recorder
 
 
 class FixedGraph(GraphEstimator):
@@ -20,18 +21,15 @@ class FixedGraph(GraphEstimator):
     edges : sequence of pairs, default=()
         The graph: pairs of column indices, or of column names. All other partial correlations are
         zero. The order of the edges and within a pair does not matter.
-    assume_centered : bool, default=False
-        Whether the columns have mean zero already.
-    covariance : None or "precomputed", default=None
-        "precomputed" means that X is a covariance or correlation matrix.
-    n_samples : int, optional
-        The number of samples behind a precomputed covariance.
+    correlation, missing, shrinkage, assume_centered, covariance, n_samples
+        As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
 
     Attributes
     ----------
-    precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
+    precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
+    feature_names_in_
         As in :class:`GlobalGreedy`.
 
     Examples
@@ -54,6 +52,9 @@ class FixedGraph(GraphEstimator):
         self,
         edges: Any = (),
         *,
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -62,6 +63,9 @@ class FixedGraph(GraphEstimator):
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -71,8 +75,9 @@ class FixedGraph(GraphEstimator):
         )
         self.edges = edges
 
-    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
-        edges = _edge_indices(self.edges, column_names(self))
+    def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
+        moments = self._shrink(moments, table, report)
+        edges = edge_indices(self.edges, column_names(self))
         try:
             self._set_estimate(moments, fit_on(moments, edges))
         except NoEstimateError as error:
@@ -81,30 +86,7 @@ class FixedGraph(GraphEstimator):
                 "drop one of them or some of their edges, or find more samples"
             ) from error
 
-
-def _edge_indices(edges: Any, names: NDArray[np.object_]) -> NDArray[np.int64]:
-    """Sorted pairs i < j of column indices, each edge once."""
-    places = {name: k for k, name in enumerate(names)}
-    pairs = set()
-    for edge in edges:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise ValueError(
-                f"an edge is a pair of columns, such as (0, 1) or ('a', 'b'), but edges contains "
-                f"{edge!r}"
-            )
-        i, j = (_column(end, places) for end in edge)
-        if i == j:
-            raise ValueError(f"edges contains {edge!r}, which joins a column to itself")
-        pairs.add((min(i, j), max(i, j)))
-    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
-
-
-def _column(end: Any, places: dict[Any, int]) -> int:
-    if isinstance(end, str) and end in places:
-        return places[end]
-    if isinstance(end, int | np.integer) and 0 <= end < len(places):
-        return int(end)
-    raise ValueError(
-        f"edges names {end!r}, which is neither a column name nor an index from 0 to "
-        f"{len(places) - 1}"
-    )
+    def _record(self, moments: Moments, recorder: Recorder) -> None:
+        edges = edge_indices(self.edges, column_names(self))
+        with suppress(NoEstimateError):
+            recorder(fit_on(moments, edges), 1.0)

@@ -10,6 +10,7 @@ from sparsistent.greedy.path import Path
 from sparsistent.greedy.profile import profile_greedy
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path
+from sparsistent.selection.held_out import Recorder, least_threshold
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 
@@ -18,7 +19,7 @@ class GlobalGreedy(GreedySearch):
 
     Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
     takes out the edges that have become superfluous. What comes back is the maximum-likelihood
-    estimate on the graph that was found: nothing is shrunk.
+    estimate on the graph that was found: nothing is shrunk, unless you say so.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ class GlobalGreedy(GreedySearch):
         - "fwer": any false edge has a chance of at most ``alpha``
         - "fdr": about a share ``alpha`` of the edges is false; a heuristic beyond an empty graph
         - "ebic": the least extended BIC on the path, with ``gamma``
-        - "cv": the best held-out likelihood over the folds of ``cv``; for prediction
+        - "cv": the best held-out likelihood over the folds of ``cv``, less what BIC charges for
+          each edge; for prediction, together with ``shrinkage="auto"``
         - "stars": subsamples disagree about at most a share ``beta`` of the pairs; "bstars" is its
           bounded version, which is faster
         - "paper": c·d·log p/n, with ``constant`` for c and ``max_degree`` for d
@@ -62,6 +64,19 @@ class GlobalGreedy(GreedySearch):
         Of "stars" and "bstars", which draw rows.
     n_jobs : int or None, default=None
         Of "cv", "stars" and "bstars": the number of processes, as in joblib.
+    include, exclude : sequence of pairs, default=()
+        Edges that are in the graph from the start and stay, and pairs that never become edges: by
+        column index or name.
+    correlation : {"pearson", "spearman", "kendall", "nonparanormal"}, default="pearson"
+        The last three see ranks alone: for columns that some rising function would make Gaussian,
+        and for outliers. They are 2 sin(πρ/6), sin(πτ/2), and the correlations of normal scores.
+    missing : {"error", "pairwise", "em"}, default="error"
+        What to do about NaN: refuse it; take each correlation from the rows that have both values;
+        or find the most likely means and covariances of a Gaussian.
+    shrinkage : float, "auto", "ledoit-wolf" or "oas", default=0
+        All correlations are multiplied by one minus this share, between 0 and 1: for prediction,
+        for heavy tails, and for more columns than rows. "auto" finds the share under which rows
+        that were held out are most likely; the other two are formulas.
     assume_centered : bool, default=False
         Whether the columns have mean zero already.
     covariance : None or "precomputed", default=None
@@ -88,6 +103,8 @@ class GlobalGreedy(GreedySearch):
         The graph: pairs i < j of column indices, sorted.
     location_ : ndarray of shape (n_features,)
         Column means.
+    shrinkage_ : float
+        The shrinkage used.
     threshold_ : float
         The threshold used.
     selection_ : Selection
@@ -120,9 +137,24 @@ class GlobalGreedy(GreedySearch):
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Path, FittedGraph]:
-        return global_greedy(moments, threshold, float(self.backward_factor), report)
+        nu = float(self.backward_factor)
+        return global_greedy(moments, threshold, nu, report, constraints=self._constraints())
+
+    def _trace(self, moments: Moments, recorder: Recorder) -> None:
+        # Each estimate is scored when the search has it.
+        global_greedy(
+            moments,
+            least_threshold(moments),
+            float(self.backward_factor),
+            observer=recorder,
+            constraints=self._constraints(),
+        )
 
     def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
+        if self._is_constrained():
+            raise ValueError(
+                "include and exclude are for gain='coordinate'; set it, or leave them out"
+            )
         try:
             path, fit = profile_greedy(moments, threshold, float(self.backward_factor), report)
         except NoEstimateError:

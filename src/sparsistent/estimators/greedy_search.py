@@ -2,25 +2,39 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import partial
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.moments import Moments
-from sparsistent.estimators.base import GraphEstimator, Number, fit_on
+from sparsistent.core.moments import Moments, shrunk
+from sparsistent.core.tables import Table, repaired
+from sparsistent.estimators.base import (
+    Correlation,
+    GraphEstimator,
+    Missing,
+    Number,
+    Shrinkage,
+    fit_on,
+)
+from sparsistent.estimators.edges import read_constraints
+from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
+from sparsistent.greedy.constraints import Constraints
+from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
+from sparsistent.selection.curve import Selection
 from sparsistent.selection.graph_sequence import GraphSequence
+from sparsistent.selection.held_out import Recorder, held_out_choice, least_threshold
 from sparsistent.selection.rules import Options, Problem, Rows
 from sparsistent.selection.thresholds import Noise
 
@@ -45,9 +59,11 @@ class GreedySearch(GraphEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphEstimator._parameter_constraints,
-        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES))],
+        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({*RULES, "cv"})],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
         "gain": [StrOptions({"auto", "coordinate", "profile"})],
+        "include": ["array-like"],
+        "exclude": ["array-like"],
         "alpha": [Number(Real, 0, 1, closed="neither")],
         "gamma": [Number(Real, 0, None, closed="left")],
         "beta": [Number(Real, 0, 0.5, closed="neither")],
@@ -79,6 +95,11 @@ class GreedySearch(GraphEstimator):
         max_degree: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        include: Any = (),
+        exclude: Any = (),
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -87,6 +108,9 @@ class GreedySearch(GraphEstimator):
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -106,6 +130,8 @@ class GreedySearch(GraphEstimator):
         self.max_degree = max_degree
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.include = include
+        self.exclude = exclude
 
     def at(self, threshold: float) -> Self:
         """The result at a larger threshold, read off the path: nothing is searched again.
@@ -133,39 +159,96 @@ class GreedySearch(GraphEstimator):
         larger._read_path(self._moments, self.path_, float(threshold))
         return larger
 
-    def _read(self, X: Any) -> Moments:
-        moments = super()._read(X)
-        # For the rules that resample its rows, and only as long as they do.
-        self._table = X if self.covariance is None else None
-        return moments
-
-    def _fit_moments(self, moments: Moments, report: Progress | None) -> None:
-        table = self._table
-        del self._table
-        if isinstance(self.threshold, str):
-            problem = self._problem(moments, table, report)
-            selection = RULES[self.threshold](problem, self._options())
-            threshold = selection.chosen
-            path, fit = problem.run(threshold)
-            self.selection_ = selection
-        else:
-            threshold = float(self.threshold)
+    def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
+        if self.threshold == "cv":
+            share, self.selection_ = self._cross_validate(moments, table, report)
+            moments = self._shrink_by(share, moments)
+            self._reject_included(moments)
+            threshold = self.selection_.chosen
             path, fit = self._search(moments, threshold, report)
+        else:
+            if self.shrinkage == "auto" and self.threshold in ("stars", "bstars"):
+                raise ValueError(
+                    f"shrinkage='auto' does not go with threshold={self.threshold!r}, which would "
+                    "draw subsamples of subsamples; choose threshold='cv', or another shrinkage"
+                )
+            moments = self._shrink(moments, table, report)
+            self._reject_included(moments)
+            threshold, path, fit = self._run_to_threshold(moments, table, report)
         self._read_path(moments, path, threshold, fit)
         if self._wants_profile(moments):
             self._search_further(moments, threshold, report)
-        self._moments = moments
+
+    def _constraints(self) -> Constraints:
+        return read_constraints(self.include, self.exclude, column_names(self))
+
+    def _reject_included(self, moments: Moments) -> None:
+        """No threshold helps where the edges to include have no estimate by themselves."""
+        include = self._constraints().include
+        try:
+            if len(include):
+                fit_on(moments, include)
+        except NoEstimateError as error:
+            raise ValueError(
+                f"no estimate exists on the edges to include: {self._dependence(error)} in this "
+                "sample; take some of them out of include, or set shrinkage="
+            ) from error
+
+    def _run_to_threshold(
+        self, moments: Moments, table: Table | None, report: Progress | None
+    ) -> tuple[float, Any, FittedGraph | None]:
+        """The threshold, and a path that goes at least there."""
+        if not isinstance(self.threshold, str):
+            threshold = float(self.threshold)
+            return threshold, *self._search(moments, threshold, report)
+        problem = self._problem(moments, table, report)
+        self.selection_ = RULES[self.threshold](problem, self._options())
+        threshold = self.selection_.chosen
+        return threshold, *problem.run(threshold)
+
+    def _record(self, moments: Moments, recorder: Recorder) -> None:
+        with suppress(NoEstimateError):
+            threshold, path, _ = copy(self)._run_to_threshold(moments, None, None)
+            recorder(fit_on(moments, path.edges(threshold)), 1.0)
+
+    def _cross_validate(
+        self, moments: Moments, table: Table | None, report: Progress | None
+    ) -> tuple[float, Selection]:
+        """Shrinkage and threshold by the likelihood of rows that were held out."""
+        rows = self._rows_to_hold_out(table, "threshold='cv'", "choose threshold='auto'")
+        shares = None
+        if self.shrinkage != "auto":
+            shares = [self._shrink(moments, table, report).shrinkage]
+        folds = self._folds(rows)
+        choice = held_out_choice(rows, self._trace, folds, shares, self.n_jobs, report)
+        return choice.shrinkage, choice.selection()
+
+    def _trace(self, moments: Moments, recorder: Recorder) -> None:
+        """Show a recorder the estimates along a path, until it has seen enough."""
+        path, _ = self._search(moments, least_threshold(moments), None)
+        graphs = self._graphs(moments, path)
+        fit = FittedGraph(rows_for_graph(moments))
+        with suppress(NoEstimateError):
+            for k, threshold in enumerate(graphs.lower.tolist()):
+                change_graph(fit, graphs.changes(k - 1, k))
+                if isfinite(threshold) and recorder(fit, threshold):
+                    return
+
+    def _is_constrained(self) -> bool:
+        return len(self.include) > 0 or len(self.exclude) > 0
 
     def _wants_profile(self, moments: Moments) -> bool:
         """Whether the paper's result, which is there, is to be improved on."""
         if self.gain != "auto":
             return self.gain == "profile"
-        if not isinstance(self.threshold, str) or moments.scale.size > FEW_VARIABLES:
+        if not isinstance(self.threshold, str) or self.threshold == "cv" or self._is_constrained():
+            return False
+        if moments.scale.size > FEW_VARIABLES:
             return False
         return bool((self.precision_.diagonal() * moments.scale**2).max() > STEEP)
 
     def _problem(
-        self, moments: Moments, table: Any = None, report: Progress | None = None
+        self, moments: Moments, table: Table | None = None, report: Progress | None = None
     ) -> Problem:
         n, p = moments.n_samples, moments.scale.size
         if n is None:
@@ -173,19 +256,20 @@ class GreedySearch(GraphEstimator):
                 f"threshold={self.threshold!r} needs the number of samples behind the covariance; "
                 "pass n_samples=, or a number as the threshold"
             )
+        noise = Noise(n, p, bool(self.assume_centered), self._one_entry, moments.shrinkage)
         return Problem(
             moments,
-            Noise(n, p, bool(self.assume_centered), self._one_entry),
+            noise,
             lambda moments, threshold: self._search(moments, threshold, report),
             self._graphs,
-            partial(self._charge, n, p),
-            None if table is None else partial(self._part, table),
+            lambda gamma: noise.kept * self._charge(n, p, gamma),
+            None if table is None else partial(self._part, table, moments.shrinkage),
+            0 if table is None else len(table.values),
         )
 
-    def _part(self, table: Any, rows: Rows) -> Problem:
+    def _part(self, table: Table, shrinkage: float, rows: Rows) -> Problem:
         """The problem on some rows of the table."""
-        worker = clone(self)
-        return worker._problem(worker._read(_safe_indexing(table, rows)))  # type: ignore[no-any-return]
+        return self._problem(shrunk(repaired(table.rows(rows).moments()), shrinkage))
 
     def _options(self) -> Options:
         return Options(
@@ -194,7 +278,6 @@ class GreedySearch(GraphEstimator):
             beta=float(self.beta),
             constant=self.constant,
             max_degree=self.max_degree,
-            cv=self.cv,
             n_subsamples=int(self.n_subsamples),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -245,7 +328,7 @@ class GreedySearch(GraphEstimator):
 def _gains(path: Path | NeighborhoodPath) -> list[float]:
     """The thresholds at which the graph on the path changes, and the one that it was run to."""
     parts = path.nodes if isinstance(path, NeighborhoodPath) else (path,)
-    taken = [step.score for part in parts for step in part if step.added]
+    taken = [step.score for part in parts for step in part if step.added and isfinite(step.score)]
     refused = [part.obstacle.score for part in parts if part.obstacle is not None]
     return [path.threshold, *taken, *refused]
 

@@ -4,28 +4,65 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
-from sklearn.utils.validation import validate_data
+from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from sparsistent.core.moments import Array, Moments, column_moments, covariance_moments
+from sparsistent.core.incomplete import NoLikelihoodError, pair_sizes
+from sparsistent.core.moments import Array, Moments, covariance_moments
+from sparsistent.core.repair import smallest_eigenvalue
 from sparsistent.core.screening import collinear_pair
+from sparsistent.core.tables import Table, repaired
+from sparsistent.estimators.progress import Progress
 
 
-def read_table(estimator: Any, X: Any) -> Moments:
-    """Moments of a table with one row a sample."""
+def read_table(
+    estimator: Any, X: Any, sample_weight: Any, report: Progress | None
+) -> tuple[Moments, Table]:
+    """Moments of a table with one row a sample, and the table as it is read."""
     # Single precision is widened where it is read, without a copy of the table.
     X = _read_numbers(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     names = column_names(estimator)
-    moments = column_moments(X, assume_centered=estimator.assume_centered)
+    weight = _read_weight(estimator, sample_weight, X)
+    if weight is not None:
+        X, weight = X[weight > 0], weight[weight > 0]
+    table = Table(
+        X, estimator.correlation, estimator.missing, bool(estimator.assume_centered), weight
+    )
+    if estimator.missing != "error":
+        table = _read_incomplete(table, names)
+    try:
+        moments = table.moments(report)
+    except NoLikelihoodError as error:
+        raise ValueError(
+            f"missing='em' finds no estimate: {names[error.column]!r} has no variance left given "
+            "the other columns; drop it, find more samples, or set missing='pairwise'"
+        ) from error
     if not (np.isfinite(moments.location) & np.isfinite(moments.scale)).all():
-        _reject_not_finite(X, names)
+        _reject_not_finite(
+            X,
+            names,
+            "drop these rows or columns, impute the values, or set missing='pairwise' or 'em'",
+        )
     _reject_scales(moments, names)
-    _reject_collinear(moments, names)
-    return moments
+    # Where correlations are repaired, columns that are one and the same would no longer be.
+    if moments.unit is None and estimator.shrinkage == 0:
+        reject_collinear(moments, names)
+    return repaired(moments), table
 
 
-def read_covariance(estimator: Any, S: Any) -> Moments:
+def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
     """Moments of a covariance or correlation matrix."""
+    given = {
+        "correlation": estimator.correlation != "pearson",
+        "missing": estimator.missing != "error",
+        "sample_weight": sample_weight is not None,
+    }
+    if any(given.values()):
+        name = next(name for name, is_given in given.items() if is_given)
+        raise ValueError(
+            f"{name} says how a table of samples is read, and covariance='precomputed' has none; "
+            f"leave {name} out, or pass the table"
+        )
     S = _read_numbers(estimator, S, dtype=np.float64)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
@@ -33,7 +70,7 @@ def read_covariance(estimator: Any, S: Any) -> Moments:
             f"covariance='precomputed' needs a square covariance matrix, but X has shape "
             f"{S.shape}; pass the matrix, or leave covariance=None to pass a table of samples"
         )
-    _reject_not_finite(S, names)
+    _reject_not_finite(S, names, "pass a covariance of complete data")
     if (negative := np.flatnonzero(np.diag(S) < 0)).size:
         raise ValueError(
             f"the variance of {_listed(names, negative)} is negative; "
@@ -42,13 +79,12 @@ def read_covariance(estimator: Any, S: Any) -> Moments:
     moments = covariance_moments(S, estimator.n_samples)
     _reject_scales(moments, names)
     _reject_asymmetric(S / moments.scale / moments.scale[:, None], names)
-    smallest = linalg.eigvalsh(moments.correlation, subset_by_index=[0, 0])[0]
+    smallest = smallest_eigenvalue(moments.correlation)
     if smallest < -1e-8:
         raise ValueError(
             f"the covariance matrix is not positive semi-definite: at unit variances its smallest "
             f"eigenvalue is {smallest:.3g}; pass a covariance of complete data, or repair it first"
         )
-    _reject_collinear(moments, names)
     return moments
 
 
@@ -90,6 +126,57 @@ def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
         ) from error
 
 
+def _read_weight(estimator: Any, sample_weight: Any, X: Array) -> Array | None:
+    """Weights as numbers, none of them negative; only rows with a weight count."""
+    if sample_weight is None:
+        return None
+    if estimator.correlation != "pearson":
+        raise ValueError(
+            f"sample_weight has no meaning for ranks: leave it out, or set correlation='pearson' "
+            f"instead of {estimator.correlation!r}"
+        )
+    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weight < 0).any() or np.count_nonzero(weight) < 2:
+        raise ValueError(
+            f"sample_weight has {np.count_nonzero(weight < 0)} negative and "
+            f"{np.count_nonzero(weight > 0)} positive values; pass at least two positive and no "
+            "negative ones"
+        )
+    return weight
+
+
+def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
+    """The table without its empty rows, if enough is left to estimate from."""
+    if table.missing == "em" and table.correlation in ("spearman", "kendall"):
+        raise ValueError(
+            f"missing='em' is for Gaussian values and normal scores, not for correlation="
+            f"{table.correlation!r}; set correlation='nonparanormal', or missing='pairwise'"
+        )
+    _reject_infinite(table.values, names)
+    present = np.isfinite(table.values)
+    if (few := np.flatnonzero(present.sum(axis=0) < 2)).size:
+        raise ValueError(
+            f"fewer than two values are not missing in {_listed(names, few)}; drop these columns"
+        )
+    table = table.rows(present.any(axis=1))
+    if not np.isnan(table.values).any():
+        return table
+    n, p = table.values.shape
+    if table.missing == "em" and n <= p:
+        raise ValueError(
+            f"missing='em' needs more rows than columns, but X has {n} and {p}: the likelihood "
+            "would have no maximum; find more samples, or set missing='pairwise'"
+        )
+    sizes = pair_sizes(table.values)
+    i, j = np.unravel_index(sizes.argmin(), sizes.shape)
+    if sizes[i, j] < 2 and table.missing == "pairwise":
+        raise ValueError(
+            f"only {sizes[i, j]:.0f} rows have both {names[i]!r} and {names[j]!r}; drop one of "
+            "them, or set missing='em'"
+        )
+    return table
+
+
 def _reject_labels(labels: list[Any]) -> None:
     if not labels:
         raise ValueError("X has 0 columns; pass a table with at least one")
@@ -117,17 +204,26 @@ def _is_numeric(column: Any) -> bool:
     return values.dtype.kind not in "mM"
 
 
-def _reject_not_finite(X: Array, names: NDArray[np.object_]) -> None:
+def _reject_not_finite(X: Array, names: NDArray[np.object_], way_out: str) -> None:
     finite = np.isfinite(X)
     if finite.all():
         return
+    if not np.isnan(X).any():
+        _reject_infinite(X, names)
     bad = np.flatnonzero(~finite.all(axis=0))
-    kind = "NaN" if np.isnan(X).any() else "infinity"
     raise ValueError(
-        f"Input X contains {kind} in {_listed(names, bad)} "
-        f"({(~finite).sum()} of {X.size} values are not finite); drop these rows or columns, "
-        "or impute the values"
+        f"Input X contains NaN in {_listed(names, bad)} "
+        f"({(~finite).sum()} of {X.size} values are not finite); {way_out}"
     )
+
+
+def _reject_infinite(X: NDArray[np.floating], names: NDArray[np.object_]) -> None:
+    infinite = np.isinf(X)
+    if infinite.any():
+        raise ValueError(
+            f"Input X contains infinity in {_listed(names, np.flatnonzero(infinite.any(axis=0)))} "
+            f"({infinite.sum()} of {X.size} values are not finite); drop these rows or columns"
+        )
 
 
 def _reject_scales(moments: Moments, names: NDArray[np.object_]) -> None:
@@ -144,7 +240,8 @@ def _reject_scales(moments: Moments, names: NDArray[np.object_]) -> None:
         )
 
 
-def _reject_collinear(moments: Moments, names: NDArray[np.object_]) -> None:
+def reject_collinear(moments: Moments, names: NDArray[np.object_]) -> None:
+    """Raise an error that names two columns if one is a multiple of the other."""
     if (pair := collinear_pair(moments)) is not None:
         i, j, correlation = pair
         # Two samples lie on a line, whatever the columns.

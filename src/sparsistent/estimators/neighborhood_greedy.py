@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from sparsistent.core.moments import Moments
+from sparsistent.estimators.base import Correlation, Missing, Shrinkage
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
@@ -36,12 +37,8 @@ class NeighborhoodGreedy(GreedySearch):
         Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
     alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
         As in :class:`GlobalGreedy`.
-    assume_centered : bool, default=False
-        Whether the columns have mean zero already.
-    covariance : None or "precomputed", default=None
-        "precomputed" means that X is a covariance or correlation matrix.
-    n_samples : int, optional
-        The number of samples behind a precomputed covariance; every rule needs it.
+    include, exclude, correlation, missing, shrinkage, assume_centered, covariance, n_samples
+        As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
 
@@ -51,7 +48,8 @@ class NeighborhoodGreedy(GreedySearch):
         The regressions: row r holds the coefficients of r's neighbours.
     neighborhoods_ : sparse int8 array of shape (n_features, n_features)
         The signed neighbourhoods: the signs of ``coef_``, before they are joined to a graph.
-    precision_, covariance_, edges_, location_, certificate_, n_features_in_, feature_names_in_
+    precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
+    feature_names_in_
         As in :class:`GlobalGreedy`.
     threshold_, selection_ : float, Selection
         As in :class:`GlobalGreedy`.
@@ -90,6 +88,11 @@ class NeighborhoodGreedy(GreedySearch):
         max_degree: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        include: Any = (),
+        exclude: Any = (),
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = 0.0,
         assume_centered: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
@@ -109,6 +112,11 @@ class NeighborhoodGreedy(GreedySearch):
             max_degree=max_degree,
             random_state=random_state,
             n_jobs=n_jobs,
+            include=include,
+            exclude=exclude,
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
             assume_centered=assume_centered,
             covariance=covariance,
             n_samples=n_samples,
@@ -143,6 +151,7 @@ class NeighborhoodGreedy(GreedySearch):
             self.combine,
             relative,
             None if report is None else lambda done, total: report("search", done, total),
+            self._constraints(),
         )
 
     @staticmethod

@@ -40,10 +40,14 @@ def least_correlation(threshold: float) -> float:
 
 
 class Candidates:
-    """Gains of all pairs above a threshold and costs of all edges of a fitted graph."""
+    """Gains of all pairs above a threshold and costs of all edges of a fitted graph.
 
-    def __init__(self, fit: FittedGraph, threshold: float) -> None:
+    Its first ``kept`` edges are not for removal.
+    """
+
+    def __init__(self, fit: FittedGraph, threshold: float, kept: int = 0) -> None:
         self.fit = fit
+        self.kept = kept
         self.threshold = max(threshold, LEAST_GAIN)
         self._reach = COVARIANCE_SHARE * least_difference(self.threshold)
         blocks = -(-fit.p // kernels.BLOCK)
@@ -84,7 +88,7 @@ class Candidates:
             rows.column,
             rows.w,
             rows.s,
-            rows.source,
+            rows.screened,
             i,
             j,
             level,
@@ -94,7 +98,7 @@ class Candidates:
     def _best_pair(self) -> tuple[int, int, float] | None:
         rows = self.fit.rows
         if self._all_stale:
-            i, j, gain = kernels.best_of_all(rows.source, rows.matrix, self.threshold)
+            i, j, gain = kernels.best_of_all(rows.screened, rows.matrix, self.threshold)
             return (i, j, gain) if i >= 0 else None
         i, j, gain = kernels.best_pair(
             rows.matrix,
@@ -104,7 +108,7 @@ class Candidates:
             rows.w,
             rows.s,
             rows.is_table,
-            rows.source,
+            rows.screened,
             self._reach,
             self._height,
             self._drift,
@@ -128,7 +132,7 @@ class Candidates:
         fit, error = self.fit, self._error
         while True:
             number = kernels.cheapest_edge(
-                fit.theta, fit.sample, fit.graph.n_edges, fit.cost, fit.cost_tops
+                fit.theta, fit.sample, self.kept, fit.graph.n_edges, fit.cost, fit.cost_tops
             )
             cost = float(fit.cost[number])
             # An edge that is worth nothing can cost a rounding error less than that.

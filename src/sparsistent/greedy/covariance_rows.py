@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import edges, relaxation
+from sparsistent.core.jit import BARRED
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
@@ -30,9 +31,11 @@ class CovarianceRows:
     """W, dense (``matrix`` has rows) or sparse, and where the correlations come from.
 
     ``source`` has the standardised columns as its rows if ``is_table``, else the correlations.
+    ``screened`` is the same for a search, where pairs that must not become edges are barred.
     """
 
     source: Array
+    screened: Array
     is_table: bool
     matrix: Array
     first: Integers
@@ -71,7 +74,10 @@ class CovarianceRows:
         if not self.is_table:
             return self.source[np.ix_(nodes, nodes)]
         unit = self.source[nodes]
-        return unit @ unit.T
+        S = unit @ unit.T
+        # Shrunk columns are shorter than one.
+        np.fill_diagonal(S, 1.0)
+        return S
 
     def entries(self, least: float) -> tuple[Integers, Integers, Array]:
         """The entries above ``least``, row by row: where each row begins, nodes, values."""
@@ -133,22 +139,46 @@ class CovarianceRows:
 
 
 def rows_for_search(
-    moments: Moments, cutoff: float, progress: Callable[[int, int], object] | None = None
+    moments: Moments,
+    cutoff: float,
+    progress: Callable[[int, int], object] | None = None,
+    exclude: Integers | None = None,
 ) -> CovarianceRows:
     """The covariance of the empty graph, for a search in which only pairs with |s| > cutoff count.
 
-    Where p is large and such pairs are few, they are all that is taken from the correlations.
+    Where p is large and such pairs are few, they are all that is taken from the correlations. The
+    pairs to exclude are barred.
     """
     p = moments.scale.size
+    barred = np.zeros((0, 2), np.int64) if exclude is None else exclude
     if p <= MOST_DENSE:
-        return dense_rows(moments.correlation)
+        return _bar(dense_rows(moments.correlation), barred)
     if moments.unit is None:
         pairs = _strong_entries(moments.correlation, cutoff)
     else:
         pairs = strong_pairs(moments.unit, cutoff, most=MOST_CANDIDATES, progress=progress)
     if pairs is None:
-        return dense_rows(moments.correlation)
-    return sparse_rows(moments, pairs)
+        return _bar(dense_rows(moments.correlation), barred)
+    return sparse_rows(moments, _with_barred(pairs, barred, p))
+
+
+def _bar(rows: CovarianceRows, exclude: Integers) -> CovarianceRows:
+    """The same dense rows for a search that must not meet these pairs."""
+    if len(exclude):
+        i, j = exclude.T
+        rows.screened = rows.source.copy()
+        rows.screened[i, j] = rows.screened[j, i] = BARRED
+    return rows
+
+
+def _with_barred(pairs: StrongPairs, exclude: Integers, p: int) -> StrongPairs:
+    """The candidates, where barred pairs hold a place that nothing else will take."""
+    open_pairs = ~np.isin(pairs.i * p + pairs.j, exclude @ [p, 1])
+    return StrongPairs(
+        np.concatenate([pairs.i[open_pairs], exclude[:, 0]]),
+        np.concatenate([pairs.j[open_pairs], exclude[:, 1]]),
+        np.concatenate([pairs.s[open_pairs], np.full(len(exclude), BARRED)]),
+    )
 
 
 def rows_for_graph(moments: Moments) -> CovarianceRows:
@@ -171,6 +201,7 @@ def dense_rows(S: Array) -> CovarianceRows:
     none = np.zeros(0, np.int64)
     return CovarianceRows(
         source=S,
+        screened=S,
         is_table=False,
         matrix=np.eye(len(S)),
         first=none,
@@ -187,6 +218,7 @@ def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
     """The covariance of the empty graph as sparse rows, with the correlations of candidates."""
     i, j, s = candidates
     p = moments.scale.size
+    source = moments.correlation if moments.unit is None else moments.unit
     node = np.concatenate([np.arange(p), i, j])
     other = np.concatenate([np.arange(p), j, i])
     sample = np.concatenate([np.ones(p), s, s])
@@ -199,7 +231,8 @@ def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
     used = int(room.sum())
     capacity = math.ceil(1.2 * used) + 10_000
     rows = CovarianceRows(
-        source=moments.correlation if moments.unit is None else moments.unit,
+        source=source,
+        screened=source,
         is_table=moments.unit is not None,
         matrix=np.zeros((0, 0)),
         first=first,

@@ -17,43 +17,57 @@ loss falls by more than (1 − ν)ε a round, so the search ends.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 import numpy as np
 
+from sparsistent.core.edges import coordinate_gain
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import Candidates, least_correlation, least_difference
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
 
 Progress = Callable[[str, int, int], object]
+# Shown the estimate at each threshold at which it changes; True ends the search.
+Observer = Callable[[FittedGraph, float], bool]
 
 # Seconds between two reports.
 REPORT_EVERY = 0.1
 
 
 def global_greedy(
-    moments: Moments, threshold: float, nu: float, report: Progress | None = None
+    moments: Moments,
+    threshold: float,
+    nu: float,
+    report: Progress | None = None,
+    observer: Observer | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> tuple[Path, FittedGraph]:
     """Run Algorithm 1: its path, and the estimate at its end.
 
     ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
     data at their own scale.
     """
-    rows = screened_rows(moments, threshold, report)
-    return search(rows, threshold, nu, loss_offset(moments), report)
+    rows = screened_rows(moments, threshold, report, constraints)
+    include = constraints.include.tolist()
+    return search(rows, threshold, nu, loss_offset(moments), report, observer, include)
 
 
 def screened_rows(
-    moments: Moments, threshold: float, report: Progress | None = None
+    moments: Moments,
+    threshold: float,
+    report: Progress | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> CovarianceRows:
     """The covariance of the empty graph, for a search to this threshold."""
     return rows_for_search(
         moments,
         least_correlation(threshold),
         None if report is None else lambda done, total: report("correlations", done, total),
+        constraints.exclude,
     )
 
 
@@ -68,10 +82,13 @@ def search(
     nu: float,
     offset: float = 0.0,
     report: Progress | None = None,
+    observer: Observer | None = None,
+    include: Sequence[Sequence[int]] = (),
 ) -> tuple[Path, FittedGraph]:
     """The search from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
-    return take_steps(fit, threshold, nu, offset, report), fit
+    path = take_steps(fit, threshold, nu, offset, report, observer, include)
+    return path, fit
 
 
 def take_steps(
@@ -80,26 +97,32 @@ def take_steps(
     nu: float,
     offset: float = 0.0,
     report: Progress | None = None,
+    observer: Observer | None = None,
+    include: Sequence[Sequence[int]] = (),
 ) -> Path:
     """The forward and backward steps, from the empty graph."""
-    candidates = Candidates(fit, threshold)
+    steps = _included_steps(fit, include, offset)
+    kept = len(steps)
+    candidates = Candidates(fit, threshold, kept)
     delta: list[float] = []
-    steps: list[Step] = []
     if report is not None:
         report("search", 0, candidates.count())
     reported, gain = monotonic(), math.inf
     try:
         while (pair := candidates.best_pair()) is not None:
             i, j, gain = pair
+            if observer is not None and observer(fit, gain):
+                return Path(tuple(steps), gain)
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
-            steps.append(Step(True, i, j, gain, gain, fit.loss + offset, len(delta)))
+            steps.append(Step(True, i, j, gain, gain, fit.loss + offset, kept + len(delta)))
             while delta and (edge := candidates.cheapest_edge(nu * delta[-1])) is not None:
                 number, cost = edge
                 i, j = fit.graph.ends[number].tolist()
                 candidates.update(delete_edge(fit, number))
                 delta.pop()
-                steps.append(Step(False, i, j, cost, 0.0, fit.loss + offset, len(delta)))
+                size = kept + len(delta)
+                steps.append(Step(False, i, j, cost, 0.0, fit.loss + offset, size))
             if report is not None and monotonic() - reported > REPORT_EVERY:
                 report("search", len(delta), len(delta) + candidates.count())
                 reported = monotonic()
@@ -107,4 +130,18 @@ def take_steps(
         return Path(tuple(steps), threshold, Obstacle(gain, error))
     if report is not None:
         report("search", len(delta), len(delta))
+    if observer is not None:
+        observer(fit, threshold)
     return Path(tuple(steps), threshold)
+
+
+def _included_steps(
+    fit: FittedGraph, include: Sequence[Sequence[int]], offset: float
+) -> list[Step]:
+    """Put edges in that no threshold decides on: their scores are infinite."""
+    steps: list[Step] = []
+    for i, j in include:
+        gain = float(coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j)))
+        insert_edge(fit, i, j)
+        steps.append(Step(True, i, j, gain, math.inf, fit.loss + offset, len(steps) + 1))
+    return steps

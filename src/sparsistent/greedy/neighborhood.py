@@ -27,6 +27,7 @@ from scipy import sparse
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments
 from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.path import Path, Step
 
 Combine = Literal["and", "or"]
@@ -162,13 +163,17 @@ def neighborhood_greedy(
     combine: Combine,
     relative: bool,
     progress: Progress | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> NeighborhoodPath:
     """Run Algorithm 2; ``progress`` is told now and then how many of how many nodes are done."""
     variance = moments.scale**2
-    if relative:
-        rule = Rule(np.full(variance.size, LEAST_GAIN), threshold, nu)
-    else:
-        rule = Rule(np.maximum(threshold / variance, LEAST_GAIN), 0.0, nu)
+    least = np.full(variance.size, LEAST_GAIN)
+    if not relative:
+        least = np.maximum(threshold / variance, LEAST_GAIN)
+    forced, barred = (
+        by_node(pairs, variance.size) for pairs in (constraints.include, constraints.exclude)
+    )
+    rule = Rule(least, threshold if relative else 0.0, nu, forced, barred)
     if (rows := _rows(moments)) is None:
         steps = search_correlations(moments.correlation, rule, progress)
     else:
@@ -195,6 +200,7 @@ def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> 
                 S = moments.correlation[variables[:, :, None], variables[:, None, :]]
             else:
                 S = rows[variables] @ rows[variables].transpose(0, 2, 1)
+                S[:, np.arange(size + 1), np.arange(size + 1)] = 1.0
             gamma[places] = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
@@ -210,6 +216,8 @@ def _node_paths(steps: NodeSteps, variance: Array, threshold: float, relative: b
     unit = np.repeat(variance, np.diff(steps.starts))
     change = steps.values * unit
     score = np.where(added, steps.drops if relative else change, 0.0)
+    # No threshold decides on what is forced.
+    score[np.isinf(steps.drops)] = np.inf
     neighbor = np.where(added, steps.others, -1 - steps.others)
     loss = steps.losses * unit
     return NodePaths(threshold, steps.starts, added, neighbor, change, score, loss, steps.sizes())

@@ -51,7 +51,7 @@ class Cut:
     def largest(self) -> float:
         """Where everything is an edge."""
         n, p = self.noise.n_samples, self.noise.n_features
-        return max(ebic_edge_threshold(n, p, gamma=1.0), self.few)
+        return max(self.noise.kept * ebic_edge_threshold(n, p, gamma=1.0), self.few)
 
     @property
     def few(self) -> float:

@@ -57,8 +57,9 @@ class GraphSequence:
 
     @property
     def gains(self) -> Array:
-        """The thresholds below which the graph is another one, falling."""
-        return self.lower[np.unique(self.turn) - 1]
+        """The thresholds below which the graph is another one, falling; not of forced edges."""
+        gains = self.lower[np.unique(self.turn) - 1]
+        return gains[np.isfinite(gains)]
 
     def index(self, threshold: float) -> int:
         """Which graph is the result at a threshold."""

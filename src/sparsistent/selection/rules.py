@@ -8,7 +8,8 @@ name                chooses
 ``"fwer"``          the threshold that any false edge exceeds with a chance of at most alpha
 ``"fdr"``           the smallest threshold with at most a share alpha of false edges, estimated
 ``"ebic"``          the graph on the path with the least extended BIC
-``"cv"``            the threshold with the best held-out likelihood
+``"cv"``            the threshold, and the shrinkage, with the best held-out likelihood
+                    (:mod:`sparsistent.selection.held_out`)
 ``"stars"``         the smallest threshold at which subsamples agree about the graph
 ``"bstars"``        the same, where two subsamples say how far the others have to be looked at
 ``"paper"``         c·d·log p/n
@@ -54,6 +55,8 @@ class Problem:
         From γ to what the extended BIC charges for a parameter, divided by n.
     part : callable or None
         From row numbers to the same problem on these rows; None where there is no table.
+    n_rows : int
+        How many rows there are; with weights or missing values, more than samples.
     """
 
     moments: Moments
@@ -62,6 +65,7 @@ class Problem:
     view: Callable[[Moments, Any], GraphSequence]
     charge: Callable[[float], float]
     part: Callable[[Rows], "Problem"] | None = None
+    n_rows: int = 0
     _run: tuple[Any, FittedGraph | None] | None = field(default=None, repr=False)
 
     def run(self, threshold: float) -> tuple[Any, FittedGraph | None]:
@@ -84,7 +88,6 @@ class Options:
     beta: float
     constant: float | None
     max_degree: float | None
-    cv: Any
     n_subsamples: int
     random_state: Any
     n_jobs: int | None

@@ -77,7 +77,8 @@ def instability(graphs: Sequence[GraphSequence], n_features: int) -> tuple[Array
         total += after * (len(graphs) - after) - before * (len(graphs) - before)
         totals.append(total)
     # Changes at one threshold happen together.
-    last = np.flatnonzero(np.diff(level[order], append=-np.inf))
+    falling = level[order]
+    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], falling.size > 0))
     n_pairs = n_features * (n_features - 1) / 2
     return level[order][last], 2 * np.array(totals)[last] / (len(graphs) ** 2 * n_pairs)
 
@@ -108,7 +109,7 @@ def _runner(
             f"threshold={name!r} draws subsamples and needs the rows of a table, not a covariance; "
             "pass a table, or choose threshold='auto', 'ebic', 'fwer' or 'fdr'"
         )
-    n = problem.noise.n_samples
+    n = problem.n_rows
     random = check_random_state(options.random_state)
     rows = [
         np.sort(random.permutation(n)[: subsample_size(n)]) for _ in range(options.n_subsamples)

@@ -9,9 +9,10 @@ Between two variables that are independent of everything, the gain is a function
 correlation r. A regression, or an edge whose estimate is refitted, gains −log(1 − r²). The entry of
 an edge alone, with the diagonal where it is, gains less: with r² = u(u − 1), u ≥ 1, that is
 2(u − 1) − log u. And r² has a Beta law with parameters ½ and (n − 2)/2, or (n − 1)/2 where the mean
-is known. That is exact for Gaussian data and every n; n times the gain becomes χ²₁ as n grows. With
-p variables there are p(p − 1)/2 pairs, and the chance that any of them has a gain above ε is at
-most that many times the chance of one.
+is known. That is exact for Gaussian data and every n; n times the gain becomes χ²₁ as n grows.
+Where correlations are shrunk by a share s, (1 − s)²r² is in the place of r². With p variables there
+are p(p − 1)/2 pairs, and the chance that any of them has a gain above ε is at most that many times
+the chance of one.
 """
 
 import math
@@ -24,6 +25,7 @@ from sparsistent.core.moments import LEAST_GAIN, Array
 
 # Beyond this many standard deviations a double has no chance left to tell.
 LARGEST_SCORE = 37.0
+LARGEST_GAIN = 1e3
 
 
 def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
@@ -80,6 +82,12 @@ class Noise:
     n_features: int
     assume_centered: bool = False
     one_entry: bool = True
+    shrinkage: float = 0.0
+
+    @property
+    def kept(self) -> float:
+        """The share of r² that shrinkage leaves."""
+        return (1.0 - self.shrinkage) ** 2
 
     @property
     def n_pairs(self) -> int:
@@ -93,13 +101,20 @@ class Noise:
 
     def chance(self, gain: "float | Array") -> Array:
         """The chance of one pair to have a larger gain."""
-        gain = np.asarray(gain, np.float64)
+        # That of a forced edge is infinite; this one has no chance either.
+        gain = np.minimum(np.asarray(gain, np.float64), LARGEST_GAIN)
         rest = 1.0 - _square_of_entry(gain) if self.one_entry else np.exp(-gain)
+        if self.shrinkage == 1.0:
+            rest = np.zeros_like(rest)
+        elif self.shrinkage > 0.0:
+            rest = 1.0 - (1.0 - rest) / self.kept
         return np.asarray(special.betainc(self._shape, 0.5, np.maximum(rest, 0.0)))
 
     def threshold(self, chance: float) -> float:
         """The gain that one pair exceeds with this chance."""
         rest = float(special.betaincinv(self._shape, 0.5, chance))
+        if self.shrinkage > 0.0:
+            rest = 1.0 - self.kept * (1.0 - rest)
         if not self.one_entry:
             return max(-math.log(rest), LEAST_GAIN) if rest > 0 else math.inf
         u = (1.0 + math.sqrt(1.0 + 4.0 * (1.0 - rest))) / 2.0

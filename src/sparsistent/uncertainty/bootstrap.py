@@ -179,7 +179,7 @@ def bootstrap(
     _check(estimator, n_resamples, confidence)
     # A rule that draws rows is to draw the same ones each time.
     model = _seeded(estimator, check_random_state(random_state).randint(2**31 - 1)).fit(X)
-    moments = clone(estimator)._read(X)
+    moments = model._moments
     results, failures = on_resamples(
         partial(_resample, estimator, X, model.edges_),
         n_resamples,
@@ -250,8 +250,7 @@ def _resample(
     n = _num_samples(X)
     table = _safe_indexing(X, random.integers(n, size=n))
     worker = _seeded(estimator, int(random.integers(2**31 - 1))).fit(table)
-    moments = clone(estimator)._read(table)
-    on_selected = _partial_correlations(fit_on(moments, selected), selected)
+    on_selected = _partial_correlations(fit_on(worker._moments, selected), selected)
     return worker.edges_, worker._edge_values()[1], on_selected
 
 

@@ -133,7 +133,7 @@ def stability_selection(
     """
     _check(estimator, max_false, least_share, n_pairs)
     names = clone(estimator)
-    p = names._read(X).scale.size
+    p = names._read(X)[0].scale.size
     pairs = max(p * (p - 1) // 2, 1)
     most = math.floor(math.sqrt((2 * least_share - 1) * max_false * pairs))
     if most < 1:
@@ -202,7 +202,7 @@ def _two_halves(
 def _first_edges(estimator: GreedySearch, table: Any, most: int) -> Integers:
     """The first edges on the path, as many as are wanted or as there are."""
     worker = clone(estimator).set_params(threshold="fwer")
-    problem: Problem = worker._problem(worker._read(table))
+    problem: Problem = worker._problem(worker._shrink(*worker._read(table)))
     noise = problem.noise
     end = noise.threshold(min(most / noise.n_pairs, 0.5))
     while True:

@@ -1,0 +1,107 @@
+"""A table of samples together with how it is to be read: which correlation, what if values miss."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.core import incomplete, ranks
+from sparsistent.core.moments import Array, Moments, column_moments
+from sparsistent.core.repair import LEAST_EIGENVALUE, nearest_correlation, smallest_eigenvalue
+
+Progress = Callable[[str, int, int], object]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples as rows; NaN is a missing value.
+
+    ``correlation`` is "pearson", "spearman", "kendall" or "nonparanormal", ``missing`` is "error",
+    "pairwise" or "em". There are weights for Pearson's correlations alone, and no EM for those of
+    Spearman and Kendall.
+    """
+
+    values: NDArray[np.floating]
+    correlation: str = "pearson"
+    missing: str = "error"
+    assume_centered: bool = False
+    weight: Array | None = None
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether correlations come from ranks, so that units mean nothing to them."""
+        return self.correlation != "pearson"
+
+    def rows(self, which: NDArray[Any]) -> "Table":
+        """Some of the samples."""
+        weight = None if self.weight is None else self.weight[which]
+        return replace(self, values=self.values[which], weight=weight)
+
+    def moments(self, report: Progress | None = None) -> Moments:
+        """The moments, whose correlations may still need `repaired`.
+
+        Means and standard deviations are always those of the values themselves, or, with EM, those
+        that the observed values make most likely.
+        """
+        if self.missing != "error" and np.isnan(self.values).any():
+            return _incomplete_moments(self, report)
+        moments = column_moments(
+            self.values, assume_centered=self.assume_centered, weight=self.weight
+        )
+        # Values that are not finite have no ranks.
+        if not self.is_ranked or not np.isfinite(moments.scale).all():
+            return moments
+        if self.correlation == "nonparanormal":
+            scores = column_moments(ranks.normal_scores(self.values), assume_centered=False)
+            return replace(moments, unit=scores.unit)
+        return replace(moments, unit=None, given_correlation=_rank_correlation(self, report))
+
+
+def repaired(moments: Moments) -> Moments:
+    """The same, with the nearest correlation matrix where what there is may not be one."""
+    if moments.unit is not None or smallest_eigenvalue(moments.correlation) >= LEAST_EIGENVALUE:
+        return moments
+    return replace(moments, given_correlation=nearest_correlation(moments.correlation))
+
+
+def _rank_correlation(table: Table, report: Progress | None) -> Array:
+    function = {"spearman": ranks.spearman, "kendall": ranks.kendall}[table.correlation]
+    progress = None if report is None else lambda done, of: report("correlations", done, of)
+    return function(table.values, progress)
+
+
+def _incomplete_moments(table: Table, report: Progress | None) -> Moments:
+    X = np.asarray(table.values, np.float64)
+    centered, weight = table.assume_centered, table.weight
+    n_samples = incomplete.typical_size(incomplete.pair_sizes(X, weight))
+    location, scale = incomplete.observed_moments(X, assume_centered=centered, weight=weight)
+    if not scale.all():
+        return Moments(location, scale, n_samples, None, np.eye(scale.size))
+    if table.correlation == "nonparanormal":
+        X, centered = ranks.normal_scores(X), False
+    if table.correlation in ("spearman", "kendall"):
+        correlation = _rank_correlation(table, report)
+    elif table.missing == "pairwise":
+        correlation = incomplete.pairwise_correlation(X, assume_centered=centered, weight=weight)
+    else:
+        result = incomplete.maximise_likelihood(
+            X,
+            assume_centered=centered,
+            weight=weight,
+            progress=None if report is None else lambda done, of: report("em", done, of),
+        )
+        if not result.converged:
+            warnings.warn(
+                f"EM has not converged in {len(result.log_likelihood)} rounds: too much is missing",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        deviation = np.sqrt(np.diag(result.covariance))
+        correlation = result.covariance / deviation / deviation[:, None]
+        np.fill_diagonal(correlation, 1.0)
+        if table.correlation == "pearson":
+            location, scale = result.mean, deviation
+    return Moments(location, scale, n_samples, None, correlation)

@@ -1,0 +1,401 @@
+"""Shrinkage and sample weights: the same algorithms on other moments."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.covariance import OAS, ledoit_wolf_shrinkage
+from sklearn.model_selection import KFold
+
+from sparsistent import (
+    FixedGraph,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+    compare_graphs,
+)
+from sparsistent.core.moments import shrunk
+from sparsistent.core.tables import Table
+from sparsistent.estimators.base import fit_on
+from sparsistent.greedy import covariance_rows, neighborhood
+from sparsistent.selection import held_out
+from sparsistent.selection.held_out import HeldOut, Trace, held_out_choice
+
+CHAIN = GaussianGraphicalModel.chain(8, 0.6)
+X = CHAIN.sample(300, random_state=0) * [1, 20, 0.05, 3, 1, 1, 7, 1] + np.arange(8)
+ESTIMATORS = [GlobalGreedy(), NeighborhoodGreedy(), FixedGraph(CHAIN.edges)]
+GREEDY = ESTIMATORS[:2]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+every_greedy = pytest.mark.parametrize("estimator", GREEDY, ids=lambda e: type(e).__name__)
+
+
+def standardised(table):
+    return (table - table.mean(axis=0)) / table.std(axis=0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0, 1])
+@every_estimator
+def test_a_share_is_a_covariance_with_smaller_correlations(estimator, share):
+    S = np.cov(X.T, bias=True)
+    shrunken = (1 - share) * S + share * np.diag(np.diag(S))
+    other = clone(estimator).set_params(covariance="precomputed")
+    model = clone(estimator).set_params(shrinkage=share)
+    if not isinstance(estimator, FixedGraph):
+        model.set_params(threshold=0.05)
+        other.set_params(threshold=0.05)
+    other.fit(shrunken)
+    model.fit(X)
+    assert np.array_equal(model.edges_, other.edges_)
+    np.testing.assert_allclose(model.precision_, other.precision_, rtol=1e-7)
+    np.testing.assert_allclose(np.diag(model.covariance_), X.var(axis=0), rtol=1e-9)
+    assert model.shrinkage_ == share
+    again = clone(model).set_params(covariance="precomputed").fit(S)
+    np.testing.assert_allclose(again.precision_, other.precision_, rtol=1e-7)
+
+
+@every_estimator
+def test_formulas_are_those_of_scikit_learn(estimator):
+    for table in (X, X[:6]):
+        unit = standardised(table)
+        model = clone(estimator).set_params(shrinkage="ledoit-wolf").fit(table)
+        assert model.shrinkage_ == pytest.approx(ledoit_wolf_shrinkage(unit, assume_centered=True))
+        model = clone(estimator).set_params(shrinkage="oas").fit(table)
+        assert model.shrinkage_ == pytest.approx(OAS(assume_centered=True).fit(unit).shrinkage_)
+
+
+def test_oas_needs_no_table():
+    model = GlobalGreedy(shrinkage="oas", covariance="precomputed", n_samples=300)
+    expected = GlobalGreedy(shrinkage="oas").fit(X).shrinkage_
+    assert model.fit(np.cov(X.T)).shrinkage_ == pytest.approx(expected)
+
+
+def test_oas_of_uncorrelated_columns_is_everything():
+    model = GlobalGreedy(shrinkage="oas", covariance="precomputed", n_samples=10).fit(np.eye(3))
+    assert model.shrinkage_ == 1.0
+    assert len(model.edges_) == 0
+
+
+@pytest.mark.parametrize("combine", ["and", "or"])
+def test_where_correlations_do_not_fit(monkeypatch, combine):
+    """Shrunk tables are never multiplied out: the same result from their rows."""
+    truth = GaussianGraphicalModel.chain(30, 0.6)
+    table = truth.sample(200, random_state=0)
+    for estimator in (GlobalGreedy(), NeighborhoodGreedy(combine=combine)):
+        model = clone(estimator).set_params(shrinkage=0.2)
+        plain = clone(model).fit(table)
+        with monkeypatch.context() as patch:
+            patch.setattr(covariance_rows, "MOST_DENSE", 5)
+            patch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+            patch.setattr(neighborhood, "CORRELATION_BYTES", 0)
+            thin = clone(model).set_params(sparse_output=True).fit(table)
+            assert "correlation" not in vars(thin._moments)
+        assert np.array_equal(thin.edges_, plain.edges_)
+        np.testing.assert_allclose(thin.precision_.toarray(), plain.precision_, atol=1e-7)
+        if isinstance(estimator, NeighborhoodGreedy):
+            np.testing.assert_allclose(thin.coef_.toarray(), plain.coef_.toarray(), atol=1e-10)
+
+
+@every_greedy
+def test_rules_charge_what_shrinkage_leaves_of_noise(estimator):
+    """Under "fwer" about the same draws of an empty graph have false edges at any shrinkage."""
+    draws = [np.random.default_rng(seed).normal(size=(1000, 20)) for seed in range(60)]
+    is_false = []
+    for shrinkage in (0, 0.4, 0.8):
+        model = clone(estimator).set_params(shrinkage=shrinkage, threshold="fwer", alpha=0.3)
+        is_false.append([len(model.fit(draw).edges_) > 0 for draw in draws])
+    assert 8 <= sum(is_false[0]) <= 25
+    differ = np.count_nonzero(np.diff(np.array(is_false, int), axis=0), axis=1)
+    assert differ.max() <= 2
+    ebic = clone(estimator).set_params(threshold="ebic")
+    plain = ebic.fit(X).threshold_
+    assert ebic.set_params(shrinkage=0.4).fit(X).threshold_ <= 0.5 * plain
+
+
+@every_estimator
+def test_shrinkage_makes_any_table_legal(estimator):
+    """Columns twice, and more columns than rows."""
+    twice = pd.DataFrame(X[:20], columns=list("abcdefgh")).assign(again=X[:20, 0])
+    with pytest.raises(ValueError, match="'a' and 'again' are collinear"):
+        clone(estimator).fit(twice)
+    model = clone(estimator).set_params(shrinkage=0.1).fit(twice)
+    assert model.certificate_ <= 1e-6
+    wide = FixedGraph([(i, j) for i in range(8) for j in range(i)], shrinkage=0.2).fit(X[:4])
+    assert wide.certificate_ <= 1e-6
+    assert wide.certificate_.smallest_eigenvalue > 0
+
+
+@every_estimator
+def test_auto_finds_a_share(estimator):
+    model = clone(estimator).set_params(shrinkage="auto").fit(X)
+    assert 0 <= model.shrinkage_ < 0.05
+    assert model.edges_.tolist() == CHAIN.edges.tolist()
+    again = clone(model).fit(X)
+    assert again.shrinkage_ == model.shrinkage_
+    few = clone(model).fit(X[:12])
+    assert few.shrinkage_ > model.shrinkage_
+
+
+@every_estimator
+def test_auto_predicts_better_than_nothing_and_than_everything(estimator):
+    """Few rows with heavy tails."""
+    truth = GaussianGraphicalModel.random(25, 4, 0.2, random_state=0)
+    rng = np.random.default_rng(0)
+    rows = truth.sample(2060, random_state=1)
+    rows *= np.sqrt(4 / rng.chisquare(4, len(rows)))[:, None]
+    train, test = rows[:60], rows[60:]
+    model = clone(estimator)
+    if isinstance(estimator, FixedGraph):
+        model.set_params(edges=truth.edges)
+    scores = {}
+    for shrinkage in (0, "auto", 1):
+        scores[shrinkage] = clone(model).set_params(shrinkage=shrinkage).fit(train).score(test)
+    assert scores["auto"] > max(scores[0], scores[1])
+
+
+def test_auto_copes_with_what_has_no_estimate_at_first():
+    twice = np.column_stack([X[:30], X[:30, 0]])
+    model = GlobalGreedy(0.01, shrinkage="auto").fit(twice)
+    assert model.shrinkage_ > 0
+    assert model.certificate_ <= 1e-6
+
+
+@pytest.mark.parametrize("correlation", ["spearman", "kendall", "nonparanormal"])
+def test_auto_with_ranks(correlation):
+    model = GlobalGreedy(shrinkage="auto", correlation=correlation).fit(np.exp(X / X.std(axis=0)))
+    assert model.shrinkage_ < 0.1
+    assert model.edges_.tolist() == CHAIN.edges.tolist()
+
+
+@pytest.mark.parametrize("missing", ["pairwise", "em"])
+def test_auto_with_holes(missing):
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    model = GlobalGreedy(shrinkage="auto", missing=missing).fit(holes)
+    assert model.shrinkage_ < 0.1
+    assert model.edges_.tolist() == CHAIN.edges.tolist()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"shrinkage": -0.1}, r"'shrinkage'.*\[0.0, 1.0\]"),
+        ({"shrinkage": 1.5}, r"'shrinkage'.*\[0.0, 1.0\]"),
+        ({"shrinkage": np.nan}, "'shrinkage'"),
+        ({"shrinkage": True}, "'shrinkage'"),
+        ({"shrinkage": None}, "'shrinkage'"),
+        ({"shrinkage": "lw"}, "'shrinkage'.*'auto'|'ledoit-wolf'|'oas'"),
+        ({"shrinkage": "ledoit-wolf", "correlation": "kendall"}, "needs a complete table"),
+    ],
+)
+@every_estimator
+def test_what_is_refused(estimator, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        clone(estimator).set_params(**parameters).fit(X)
+
+
+@every_estimator
+def test_what_needs_a_table(estimator):
+    S = np.cov(X.T)
+    model = clone(estimator).set_params(covariance="precomputed")
+    with pytest.raises(
+        ValueError, match=r"shrinkage='auto' holds out a part of the rows.*a number"
+    ):
+        clone(model).set_params(shrinkage="auto").fit(S)
+    with pytest.raises(ValueError, match="table, of at least 10"):
+        clone(estimator).set_params(shrinkage="auto").fit(X[:9])
+    with pytest.raises(ValueError, match="'ledoit-wolf' needs a complete table"):
+        clone(model).set_params(shrinkage="ledoit-wolf").fit(S)
+    with pytest.raises(ValueError, match=r"'oas' needs the number of samples.*n_samples="):
+        clone(model).set_params(shrinkage="oas").fit(S)
+
+
+def test_held_out_scores():
+    """The same as fitting an estimator and asking it."""
+    train, test = Table(X[:200]), Table(X[200:])
+    for share in (0.0, 0.3):
+        moments = shrunk(train.moments(), share)
+        fit = fit_on(moments, CHAIN.edges)
+        score = HeldOut(moments, test.moments()).score(fit)
+        model = FixedGraph(CHAIN.edges, shrinkage=share).fit(X[:200])
+        assert score == pytest.approx(model.score(X[200:]), abs=1e-7)
+
+
+def test_the_best_share_of_a_complete_graph():
+    """Against scores of inverses, share by share."""
+    folds = list(KFold(5).split(X[:40]))
+    parts = held_out._parts(Table(X[:40]), folds)
+    found = held_out._best_of_complete_graph(parts)
+    scores = []
+    for share in np.linspace(0.01, 0.99, 99):
+        total = 0.0
+        for learn, score in folds:
+            rest = X[learn]
+            test = (X[score] - rest.mean(axis=0)) / rest.std(axis=0)
+            S = (1 - share) * np.corrcoef(rest.T) + share * np.eye(8)
+            theta = np.linalg.inv(S)
+            total += np.linalg.slogdet(theta)[1] - np.trace(theta @ test.T @ test) / len(test)
+        scores.append(total)
+    assert found == pytest.approx(np.linspace(0.01, 0.99, 99)[np.argmax(scores)])
+
+
+def test_curves_of_folds_meet_at_common_thresholds():
+    traces = [
+        Trace(np.array([1.0, 0.5, last]), np.arange(3.0), np.array([-9.0, -8.0, -7.0 - last]))
+        for last in (0.1, 0.2, 0.4)
+    ]
+    curve = held_out._compare(0.0, traces, charge=0.5)
+    assert curve.thresholds[0] == 1.0
+    assert curve.thresholds[-1] == 0.2  # as far as most of them go
+    assert curve.n_edges[:, 0].tolist() == [0, 0, 0]
+    assert curve.n_edges[:, -1].tolist() == [2, 2, 2]
+    assert curve.criterion[-1] == pytest.approx(-7 - 0.7 / 3 - 0.5 * 2)
+
+
+def test_an_edge_must_pay_for_itself():
+    """The charge decides between two estimates with nearly the same score."""
+    table = Table(X)
+
+    def run(moments, recorder):
+        recorder(fit_on(moments, CHAIN.edges), 0.2)
+        recorder(fit_on(moments, np.array([*CHAIN.edges, [0, 4], [1, 6]])), 0.1)
+
+    selection = held_out_choice(table, run, list(KFold(5).split(X)), [0.0]).selection()
+    assert selection.n_edges[selection.row] == 7
+    assert selection.chosen >= 0.2
+
+
+@every_greedy
+def test_cv_chooses_threshold_and_shrinkage_together(estimator):
+    both = clone(estimator).set_params(threshold="cv", shrinkage="auto").fit(X)
+    assert both.edges_.tolist() == CHAIN.edges.tolist()
+    assert both.selection_.rule == "cv"
+    assert both.selection_.chosen == both.threshold_
+    assert "less log n/2n for each edge" in both.selection_.meaning
+    curve = both.selection_.to_frame()
+    assert curve["threshold"].is_monotonic_decreasing
+    assert curve["criterion"].idxmax() == both.selection_.row
+    again = clone(both).set_params(n_jobs=2).fit(X)
+    assert again.shrinkage_ == both.shrinkage_
+    assert np.array_equal(again.precision_, both.precision_)
+    fixed = clone(both).set_params(shrinkage=0.1).fit(X)
+    assert fixed.shrinkage_ == 0.1
+    assert fixed.selection_.criterion.max() <= both.selection_.criterion.max() + 1e-9
+
+
+@every_greedy
+def test_cv_scores_what_an_estimator_would(estimator):
+    """The criterion at the chosen threshold, by fitting each fold anew."""
+    model = clone(estimator).set_params(threshold="cv", shrinkage=0.2).fit(X)
+    scores, edges = [], []
+    for learn, score in KFold(5).split(X):
+        relative = isinstance(estimator, NeighborhoodGreedy)
+        fold = clone(estimator).set_params(threshold="ebic", gamma=0, shrinkage=0.2)
+        fold.fit(X[learn])
+        fold = (
+            fold.at(model.threshold_)
+            if relative
+            else fold.set_params(threshold=model.threshold_).fit(X[learn])
+        )
+        scores.append(fold.score(X[score]))
+        edges.append(len(fold.edges_))
+    n = len(X)
+    expected = np.mean(scores) - np.log(n) / (2 * n) * np.mean(edges)
+    selection = model.selection_
+    assert selection.criterion[selection.row] == pytest.approx(expected, abs=1e-6)
+
+
+@every_greedy
+def test_cv_finds_the_graph_and_not_more(estimator):
+    """Where held-out likelihood alone keeps edges that are of no use."""
+    truth = GaussianGraphicalModel.grid(5, 5, 0.2)
+    model = clone(estimator).set_params(threshold="cv")
+    false = missed = 0
+    for seed in range(3):
+        result = compare_graphs(model.fit(truth.sample(2000, random_state=seed)), truth)
+        false += result.false_positives
+        missed += result.false_negatives
+    assert missed == 0
+    assert false <= 3
+
+
+@every_greedy
+def test_shrinkage_by_held_out_rows_needs_a_rule_without_subsamples(estimator):
+    model = clone(estimator).set_params(threshold="stars", shrinkage="auto")
+    with pytest.raises(ValueError, match="shrinkage='auto' does not go with threshold='stars'"):
+        model.fit(X)
+
+
+class TestWeights:
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+
+    @every_estimator
+    def test_weights_are_repeated_rows(self, estimator):
+        repeated = np.repeat(X, self.weight.astype(int), axis=0)
+        model, other = clone(estimator), clone(estimator)
+        if not isinstance(estimator, FixedGraph):
+            model, other = (e.set_params(threshold=0.05) for e in (model, other))
+        model.fit(X, sample_weight=0.37 * self.weight)
+        other.fit(repeated)
+        assert np.array_equal(model.edges_, other.edges_)
+        np.testing.assert_allclose(model.precision_, other.precision_, rtol=1e-8)
+        np.testing.assert_allclose(model.location_, np.average(X, axis=0, weights=self.weight))
+
+    @every_estimator
+    def test_equal_weights_are_none(self, estimator):
+        model = clone(estimator).fit(X, sample_weight=np.full(len(X), 3.0))
+        plain = clone(estimator).fit(X)
+        assert getattr(model, "threshold_", 0) == getattr(plain, "threshold_", 0)
+        np.testing.assert_allclose(model.precision_, plain.precision_, rtol=1e-9)
+
+    @every_greedy
+    def test_rules_take_the_effective_number_of_samples(self, estimator):
+        model = clone(estimator).fit(X, sample_weight=self.weight)
+        n = int(self.weight.sum() ** 2 / (self.weight**2).sum())
+        assert n < len(X)
+        S = np.cov(X.T, aweights=self.weight)
+        other = clone(estimator).set_params(covariance="precomputed", n_samples=n).fit(S)
+        assert model.threshold_ == pytest.approx(other.threshold_)
+
+    def test_subsamples_are_drawn_from_all_rows(self, monkeypatch):
+        """Also from those beyond the effective number of samples."""
+        drawn = []
+        monkeypatch.setattr(
+            Table, "rows", lambda self, rows: drawn.append(rows) or replace(self, weight=None)
+        )
+        late = np.where(np.arange(len(X)) < 250, 1e-3, 1.0)
+        GlobalGreedy("stars", n_subsamples=3, random_state=0).fit(X, sample_weight=late)
+        assert np.concatenate(drawn).max() > 250
+
+    @pytest.mark.parametrize("missing", ["pairwise", "em"])
+    def test_weights_with_holes(self, missing):
+        holes = X.copy()
+        holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+        model = FixedGraph(CHAIN.edges, missing=missing)
+        weighted = clone(model).fit(holes, sample_weight=self.weight)
+        repeated = clone(model).fit(np.repeat(holes, self.weight.astype(int), axis=0))
+        np.testing.assert_allclose(weighted.precision_, repeated.precision_, rtol=1e-4)
+
+    @pytest.mark.parametrize(
+        ("parameters", "weight", "message"),
+        [
+            ({}, np.ones(5), r"sample_weight.shape == \(5,\)"),
+            ({}, np.full(300, np.nan), "NaN"),
+            ({}, -np.ones(300), "300 negative and 0 positive"),
+            ({}, np.eye(300)[0], "0 negative and 1 positive values; pass at least two"),
+            ({}, np.ones((300, 2)), "1D array"),
+            ({"correlation": "kendall"}, np.ones(300), "no meaning for ranks.*'kendall'"),
+            ({"shrinkage": "ledoit-wolf"}, np.ones(300), "without weights"),
+        ],
+    )
+    @every_estimator
+    def test_weights_that_are_refused(self, estimator, parameters, weight, message):
+        with pytest.raises(ValueError, match=message):
+            clone(estimator).set_params(**parameters).fit(X, sample_weight=weight)
+
+    @every_estimator
+    def test_weights_need_a_table(self, estimator):
+        model = clone(estimator).set_params(covariance="precomputed")
+        with pytest.raises(ValueError, match="leave sample_weight out"):
+            model.fit(np.cov(X.T), sample_weight=np.ones(8))
