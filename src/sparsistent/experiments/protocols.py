@@ -18,10 +18,10 @@ class Protocol:
 
 
 PROTOCOLS = (
-    Protocol("paper", "Paper's tuning: greedy one c, lasso cross-validated", 0, 2, "figure"),
-    Protocol("size", "Both with the best c for each p", 0, 1, "size"),
-    Protocol("point", "Both with the best c at each point", 0, 1, "point"),
-    Protocol("default", "No oracle: our default, lasso cross-validated", 3, 2, "figure"),
+    Protocol("paper", "The paper's: greedy with one c, lasso by cross-validation", 0, 2, "figure"),
+    Protocol("best for p", "In hindsight: both with the best c for each p", 0, 1, "size"),
+    Protocol("best at point", "In hindsight: both with the best c at each point", 0, 1, "point"),
+    Protocol("no oracle", "No oracle: our default, lasso by cross-validation", 3, 2, "figure"),
 )
 
 

@@ -7,7 +7,8 @@ parameter β, those of the other studies are multiples of the oracle's sample si
 `oracle_samples`), so that they cover the transition whatever the graph.
 
 In the study of the law the partial correlation of every edge stays the same while the degree
-grows, so that no edge gets harder to see for the oracle: what changes is what surrounds it.
+grows, so that no edge gets harder to see: what changes is what surrounds it. Only in the stars the
+correlation stays, as in the paper, and the partial correlation falls as 1/√d.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsistent.experiments.graphs import Graph, oracle_samples
 
@@ -34,8 +36,9 @@ NODES = (
     "NeighborhoodGreedy()",
 )
 IN_HINDSIGHT = (*GLOBAL[:2], *NODES[:2])
-# Multiples of the oracle's sample size.
-MULTIPLES = tuple(np.geomspace(0.5, 8.0, 9).tolist())
+# Multiples of the oracle's sample size: in the supplement some lassos are slow.
+SUPPLEMENT_MULTIPLES = np.geomspace(0.35, 8.0, 10)
+LAW_MULTIPLES = np.geomspace(0.2, 2.5, 8)
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,13 @@ def _figure(
     return Study(key, title, methods, points, 50, control)
 
 
-def _around_the_oracle(key: str, problems: list[tuple[Graph, int]]) -> tuple[Point, ...]:
+def _around_the_oracle(
+    key: str, problems: list[tuple[Graph, int]], multiples: NDArray[np.float64]
+) -> tuple[Point, ...]:
     return tuple(
         Point(key, graph, p, round(multiple * oracle_samples(graph.model(p))))
         for graph, p in problems
-        for multiple in MULTIPLES
+        for multiple in multiples.tolist()
     )
 
 
@@ -125,7 +130,7 @@ def _supplement(figure: Study, family: str, strengths: tuple[float, float]) -> S
     key = f"{figure.key}-strengths"
     problems = [(Graph(family, strength), 36) for strength in strengths]
     title = f"{figure.title}, edges of other strengths"
-    points = _around_the_oracle(key, problems)
+    points = _around_the_oracle(key, problems, SUPPLEMENT_MULTIPLES)
     return Study(key, title, figure.methods[:2], points, 25, figure.control)
 
 
@@ -146,11 +151,13 @@ LAW = Study(
     _around_the_oracle(
         "law",
         [
+            *((Graph("star", 0.45, degree), 64) for degree in (2, 4, 8, 16, 32)),
             *((Graph("hub", 0.2, degree), 64) for degree in (2, 4, 8, 16)),
             *((Graph("cliques", 0.1, degree), 48) for degree in (3, 4, 6, 8)),
-            *((Graph("lattice", 0.08, degree), 64) for degree in (4, 6, 8, 12)),
+            *((Graph("lattice", 0.08, degree), 49) for degree in (4, 6, 8, 12)),
             *((CHAIN, p) for p in (16, 32, 64, 128)),
         ],
+        LAW_MULTIPLES,
     ),
     20,
     D_LOG_P,
