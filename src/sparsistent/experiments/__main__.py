@@ -65,7 +65,10 @@ def _show(options: argparse.Namespace) -> None:
     from sparsistent.experiments.drawing import draw_all
     from sparsistent.experiments.tables import all_tables
 
-    points = read_points(options.folder / "points.csv")
+    path = options.folder / "points.csv"
+    if not path.exists():
+        sys.exit(f"{path} does not exist; compute it first: run {options.folder}")
+    points = read_points(path)
     draw_all(points, options.folder)
     text = all_tables(points)
     (options.folder / "tables.md").write_text(text, encoding="utf-8")

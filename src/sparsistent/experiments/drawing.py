@@ -4,6 +4,8 @@ Methods differ in darkness and markers' filling, numbers of variables in line st
 that everything can be told apart in grey.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,20 +34,20 @@ def draw_all(points: list[PointResult], folder: Path) -> list[Path]:
     """Draw every study that has points; the files written."""
     plt = optional_import("matplotlib.pyplot", "drawing the experiments", extra="plots")
     present = {point.study for point in points}
-    pictures = {
-        f"figure-{study.key}": (draw_figure, (points, study))
+    pictures: dict[str, Callable[[Any], None]] = {
+        f"figure-{study.key}": partial(draw_figure, points=points, study=study)
         for study in FIGURES
         if study.key in present
     }
     if {study.key for study in SUPPLEMENT} <= present:
-        pictures["strengths"] = (draw_strengths, (points,))
+        pictures["strengths"] = partial(draw_strengths, points=points)
     if LAW.key in present:
-        pictures["law"] = (draw_law, (points,))
+        pictures["law"] = partial(draw_law, points=points)
     written = []
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        for name, (draw, arguments) in pictures.items():
+        for name, draw in pictures.items():
             figure = plt.figure(figsize=(9.5, 6.4), layout="constrained")
-            draw(figure, *arguments)
+            draw(figure)
             written.append(folder / f"{name}.png")
             figure.savefig(written[-1], dpi=130, metadata={"Software": None})
             plt.close(figure)

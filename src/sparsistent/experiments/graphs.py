@@ -6,7 +6,7 @@ from math import atanh, isqrt
 
 import numpy as np
 from scipy.sparse import csc_array
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sparsistent.models import GaussianGraphicalModel
 
@@ -69,7 +69,7 @@ def oracle_samples(model: GaussianGraphicalModel, failure: float = 0.5) -> float
     q = model.n_features * (model.n_features - 1) // 2 - s
     i, j = model.edges.T
     weakest = float(np.abs(model.partial_correlations[i, j]).min())
-    z = norm.isf(failure / (4 * q)) + norm.isf(failure / (2 * s))
+    z = -ndtri(failure / (4 * q)) - ndtri(failure / (2 * s))
     return float(3 + (z / atanh(weakest)) ** 2)
 
 

@@ -65,8 +65,8 @@ def run(
 def missing_trials(studies: Iterable[Study], store: Store) -> Iterator[Missing]:
     """The draws with methods that the file does not have, each with these methods."""
     present = defaultdict(set)
-    for *key, method in store.done():
-        present[tuple(key)].add(method)
+    for study_key, graph, p, n, number, method in store.done():
+        present[study_key, graph, p, n, number].add(method)
     for study in studies:
         for point, trial in study.draws():
             key = (point.study, str(point.graph), point.p, point.n, trial)

@@ -38,7 +38,7 @@ NODES = (
 IN_HINDSIGHT = (*GLOBAL[:2], *NODES[:2])
 # Multiples of the oracle's sample size: in the supplement some lassos are slow.
 SUPPLEMENT_MULTIPLES = np.geomspace(0.35, 8.0, 10)
-LAW_MULTIPLES = np.geomspace(0.2, 2.5, 8)
+LAW_MULTIPLES = np.geomspace(0.25, 2.5, 7)
 
 
 @dataclass(frozen=True)

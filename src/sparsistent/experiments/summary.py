@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from sparsistent.experiments.graphs import oracle_samples
 from sparsistent.experiments.store import Store, decode
@@ -160,7 +160,8 @@ def _best(rates: Array, tuning: Tuning) -> NDArray[np.intp]:
     ties = score >= score.max(axis=2, keepdims=True) - 1e-9
     ranks = np.cumsum(ties, axis=2)
     middle = (ranks[:, :, -1:] + 1) // 2
-    return np.argmax(ranks >= middle, axis=2)
+    best: NDArray[np.intp] = np.argmax(ranks >= middle, axis=2)
+    return best
 
 
 def half_point(n: Array, rates: Array) -> float:
@@ -192,7 +193,7 @@ def wilson(rate: Array, trials: Array, level: float = 0.95) -> tuple[Array, Arra
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
     (0.366, 0.634)
     """
-    z2 = norm.isf((1 - level) / 2) ** 2 / trials
+    z2 = ndtri((1 - level) / 2) ** 2 / trials
     centre = (rate + z2 / 2) / (1 + z2)
     half = np.sqrt(z2 * (rate * (1 - rate) + z2 / 4)) / (1 + z2)
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

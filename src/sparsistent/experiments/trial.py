@@ -12,7 +12,7 @@ result for every larger one. Of the lassos only those penalties are tried that c
 
 * The graphical lasso separates two groups of variables if and only if no correlation between them
   exceeds λ. Where the truth is connected, larger penalties have failed.
-* Below a penalty with many false edges smaller ones are taken to fail as well.
+* Below a penalty with more than 20 false edges smaller ones are taken to fail as well.
 * A node's lasso is empty if and only if λ is at least its largest correlation.
 * A penalty at which one node has failed is not tried at the other nodes.
 """
@@ -43,9 +43,10 @@ BACKWARD_FACTOR = 0.5
 FOLDS = 5
 # An entry of a precision matrix is taken for zero below this partial correlation.
 ZERO = 1e-8
+MOST_FALSE_EDGES = 20
 # How far the greedy paths are run, as multiples of log p/n. A pair without an edge gains more than
-# this with probability 0.02 to 0.1, and there are hundreds of them: below, no graph is exact.
-GLOBAL_END = 1.0
+# this with probability 0.01 to 0.1, and there are hundreds of them: below, no graph is exact.
+GLOBAL_END = 1.5
 NODE_END = 0.3
 
 
@@ -80,7 +81,7 @@ class Draw:
     def rate(self) -> float:
         """Log p/n."""
         n, p = self.X.shape
-        return math.log(p) / n
+        return float(math.log(p) / n)
 
     @cached_property
     def thresholds(self) -> Array:
@@ -174,11 +175,10 @@ def graphical_lasso(draw: Draw) -> Flags:
     solver = draw.baselines()
     solver.set_correlation(draw.moments.correlation)
     exact = np.zeros(LASSO_CONSTANTS.size, np.bool_)
-    most_false = 20 + draw.truth.sum() / 2
     for k in np.flatnonzero(draw.penalties < _largest_connecting(draw))[::-1]:
         support = _support(solver.graphical_lasso(float(draw.penalties[k])))
         exact[k] = np.array_equal(support, draw.truth)
-        if (support & ~draw.truth).sum() > most_false:
+        if (support & ~draw.truth).sum() > 2 * MOST_FALSE_EDGES:
             break
     return exact
 
@@ -210,8 +210,9 @@ def _largest_connecting(draw: Draw) -> float:
 def graphical_lasso_cv(draw: Draw) -> Flags:
     """Whether the graphical lasso is exact at the c with the best held-out likelihood.
 
-    The held-out loss falls and then rises as c grows. So the best c is among those that recover the
-    graph if and only if the loss rises on either side of them, and only these are computed.
+    The held-out loss is taken to fall and then to rise as c grows. Then the best c is among those
+    that recover the graph if and only if the loss rises on either side of them, and only there it
+    is computed.
     """
     errors = _HeldOutLoss(draw)
     chosen = False
@@ -256,7 +257,7 @@ def node_lasso(draw: Draw) -> Flags:
     solver.set_correlation(S)
     degree = np.abs(draw.true_signs).sum(axis=1)
     largest = np.abs(S - np.eye(len(S))).max(axis=1)
-    exact = draw.penalties >= largest[degree == 0].max(initial=0.0)
+    exact: Flags = draw.penalties >= largest[degree == 0].max(initial=0.0)
     exact &= draw.penalties < largest[degree > 0].min(initial=math.inf)
     for node in np.argsort(-degree, kind="stable")[: np.count_nonzero(degree)]:
         tried = np.flatnonzero(exact)[::-1]
