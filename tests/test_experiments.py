@@ -240,16 +240,21 @@ def test_graphical_lasso_without_shortcuts():
     assert successes > 10
 
 
-def test_node_lasso_without_shortcuts():
+@pytest.mark.parametrize("solver", ["R", "scikit-learn"])
+def test_node_lasso_by_solvers(solver, request):
+    """The optimality conditions and what the solvers find, at every node and penalty."""
+    lasso = request.getfixturevalue("r") if solver == "R" else SCIKIT
     successes = 0
     for draw in draws():
-        SCIKIT.set_correlation(draw.moments.correlation)
-        expected = np.ones(LASSO_CONSTANTS.size, bool)
+        lasso.set_correlation(draw.moments.correlation)
+        together = np.ones(LASSO_CONSTANTS.size, bool)
         for node in range(draw.model.n_features):
-            path = SCIKIT.node_lasso(node, draw.penalties[::-1])[::-1]
-            expected &= (np.sign(path) == draw.true_signs[node]).all(axis=1)
-        np.testing.assert_array_equal(trial.node_lasso(draw), expected)
-        successes += expected.sum()
+            path = lasso.node_lasso(node, draw.penalties[::-1])[::-1]
+            expected = (np.sign(path) == draw.true_signs[node]).all(axis=1)
+            np.testing.assert_array_equal(trial.node_lasso_exact(draw, node), expected)
+            together &= expected
+        np.testing.assert_array_equal(trial.node_lasso(draw), together)
+        successes += together.sum()
     assert successes > 10
 
 

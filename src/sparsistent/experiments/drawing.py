@@ -181,7 +181,7 @@ def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[st
     axes.errorbar(
         sizes[reached],
         middle,
-        yerr=[middle - low, high - middle],
+        yerr=np.maximum([middle - low, high - middle], 0.0),
         markersize=4,
         capsize=2,
         linewidth=1.2,

@@ -33,12 +33,8 @@ LAW_FAMILIES = (
 
 def law_curves(points: list[PointResult], family: Family, method: str) -> list[Curve]:
     """The curves of a method on the graphs of a family, by size, with the best c at each point."""
-    found = [
-        curve
-        for (graph, _), curve in curves(points, LAW.key, method, "point").items()
-        if graph.split(" ")[0] == family.name
-    ]
-    return sorted(found, key=family.size)
+    own = [point for point in points if point.graph.split(" ")[0] == family.name]
+    return sorted(curves(own, LAW.key, method, "point").values(), key=family.size)
 
 
 def law_exponent(family: Family, found: list[Curve]) -> Array | None:

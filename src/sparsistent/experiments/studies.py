@@ -155,11 +155,11 @@ LAW = Study(
             *((Graph("hub", 0.2, degree), 64) for degree in (2, 4, 8, 16)),
             *((Graph("cliques", 0.1, degree), 48) for degree in (3, 4, 6, 8)),
             *((Graph("lattice", 0.08, degree), 49) for degree in (4, 6, 8, 12)),
-            *((CHAIN, p) for p in (16, 32, 64, 128)),
+            *((CHAIN, p) for p in (12, 24, 48, 96)),
         ],
         LAW_MULTIPLES,
     ),
-    20,
+    10,
     D_LOG_P,
 )
 

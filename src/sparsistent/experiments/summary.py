@@ -8,6 +8,7 @@ every such resample chooses its constants anew.
 import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -57,10 +58,10 @@ class Curve:
     rates: Array
     constants: Array | None
 
-    @property
+    @cached_property
     def n_half(self) -> Array:
         """The samples for 50% success, for each row of ``rates``; infinite where none suffice."""
-        return np.array([half_point(self.n, rates) for rates in self.rates])
+        return half_points(self.n, self.rates)
 
     def band(self) -> tuple[Array, Array]:
         """Wilson's 95% interval of each rate."""
@@ -120,11 +121,12 @@ def curves(
         key: list(group) for key, group in groupby(chosen, key=lambda point: (point.graph, point.p))
     }
     rates = {key: np.stack(list(_resampled(group)), axis=1) for key, group in groups.items()}
-    every = np.concatenate(list(rates.values()), axis=1)
+    if tuning == "figure":
+        shared = _best(np.concatenate(list(rates.values()), axis=1), tuning)
     constants = METHODS[method].constants
     result = {}
     for key, group in groups.items():
-        best = _best(every if tuning == "figure" else rates[key], tuning)
+        best = shared if tuning == "figure" else _best(rates[key], tuning)
         best = np.broadcast_to(best, rates[key].shape[:2])
         picked = np.take_along_axis(rates[key], best[:, :, None], axis=2)[:, :, 0]
         result[key] = Curve(
@@ -142,13 +144,17 @@ def curves(
 def _resampled(group: list[PointResult]) -> Iterator[Array]:
     """For each point the rates by c: of the trials as they are, then of each resample."""
     for point in group:
-        trials = len(point.exact)
-        seed = [point.p, point.n, trials]
-        counts = np.random.default_rng(seed).multinomial(
-            trials, np.full(trials, 1 / trials), RESAMPLES
-        )
-        counts = np.concatenate([np.ones((1, trials), np.int64), counts])
-        yield counts @ point.exact.astype(np.float64) / trials
+        name = f"{point.study}/{point.graph}/{point.p}/{point.n}"
+        counts = _counts(name, len(point.exact)).astype(np.float64)
+        yield counts @ point.exact.astype(np.float64) / len(point.exact)
+
+
+@cache
+def _counts(name: str, trials: int) -> NDArray[np.int8]:
+    """How often each trial counts: once, then in each resample. All methods share the resamples."""
+    rng = np.random.default_rng(list(name.encode()))
+    drawn = rng.multinomial(trials, np.full(trials, 1 / trials), RESAMPLES)
+    return np.concatenate([np.ones((1, trials), np.int8), drawn.astype(np.int8)])
 
 
 def _best(rates: Array, tuning: Tuning) -> NDArray[np.intp]:
@@ -164,24 +170,24 @@ def _best(rates: Array, tuning: Tuning) -> NDArray[np.intp]:
     return best
 
 
-def half_point(n: Array, rates: Array) -> float:
-    """The n at which the success rate first reaches 1/2, between points linear in log n.
+def half_points(n: Array, rates: Array) -> Array:
+    """The n at which each row's success rate first reaches 1/2, between points linear in log n.
 
     Examples
     --------
-    >>> round(half_point(np.array([100.0, 200.0, 400.0]), np.array([0.0, 0.25, 0.75])), 1)
-    282.8
-    >>> half_point(np.array([100.0, 200.0]), np.array([0.0, 0.25]))
-    inf
+    >>> n = np.array([100.0, 200.0, 400.0])
+    >>> half_points(n, np.array([[0.0, 0.25, 0.75], [0.0, 0.1, 0.2]])).round(1)
+    array([282.8,   inf])
     """
-    above = np.flatnonzero(rates >= 0.5)
-    if not above.size:
-        return float("inf")
-    k = above[0]
-    if k == 0:
-        return float(n[0])
-    share = (0.5 - rates[k - 1]) / (rates[k] - rates[k - 1])
-    return float(n[k - 1] * (n[k] / n[k - 1]) ** share)
+    above = rates >= 0.5
+    after = np.maximum(above.argmax(axis=1), 1)
+    rows = np.arange(len(rates))
+    low, high = rates[rows, after - 1], rates[rows, after]
+    share = np.divide(0.5 - low, high - low, out=np.zeros_like(low), where=high > low)
+    # At the first point already: no more can be said than that it is enough.
+    share = np.where(above[:, 0], 0.0, share)
+    reached = n[after - 1] * (n[after] / n[after - 1]) ** share
+    return np.where(above.any(axis=1), reached, np.inf)
 
 
 def wilson(rate: Array, trials: Array, level: float = 0.95) -> tuple[Array, Array]:

@@ -13,8 +13,9 @@ result for every larger one. Of the lassos only those penalties are tried that c
 * The graphical lasso separates two groups of variables if and only if no correlation between them
   exceeds λ. Where the truth is connected, larger penalties have failed.
 * Below a penalty with more than 20 false edges smaller ones are taken to fail as well.
-* A node's lasso is empty if and only if λ is at least its largest correlation.
-* A penalty at which one node has failed is not tried at the other nodes.
+
+Whether the lasso of a node recovers its neighbourhood at some λ is read off its optimality
+conditions, and a solver is needed for held-out errors alone.
 """
 
 import math
@@ -252,20 +253,29 @@ def _correlations_of_folds(draw: Draw) -> Iterable[tuple[Array, Array]]:
 
 def node_lasso(draw: Draw) -> Flags:
     """The lasso at each node with one c for all nodes."""
-    S = draw.moments.correlation
-    solver = draw.baselines()
-    solver.set_correlation(S)
-    degree = np.abs(draw.true_signs).sum(axis=1)
-    largest = np.abs(S - np.eye(len(S))).max(axis=1)
-    exact: Flags = draw.penalties >= largest[degree == 0].max(initial=0.0)
-    exact &= draw.penalties < largest[degree > 0].min(initial=math.inf)
-    for node in np.argsort(-degree, kind="stable")[: np.count_nonzero(degree)]:
-        tried = np.flatnonzero(exact)[::-1]
-        if not tried.size:
+    exact = np.ones(LASSO_CONSTANTS.size, np.bool_)
+    for node in range(draw.model.n_features):
+        exact &= node_lasso_exact(draw, node)
+        if not exact.any():
             break
-        signs = np.sign(solver.node_lasso(int(node), draw.penalties[tried]))
-        exact[tried] = (signs == draw.true_signs[node]).all(axis=1)
     return exact
+
+
+def node_lasso_exact(draw: Draw, node: int) -> Flags:
+    """At which c the lasso of one node has its true neighbours A with their signs s.
+
+    By the optimality conditions: Γ_A = S_AA⁻¹(S_Ar − λs) has the signs s, and no other variable has
+    |S_jr − S_jA Γ_A| > λ. Solvers find the same support, node by node and a hundred times slower.
+    """
+    S, signs = draw.moments.correlation, draw.true_signs[node]
+    A = np.flatnonzero(signs)
+    others = np.flatnonzero(signs == 0)
+    others = others[others != node]
+    targets = S[A, node] - draw.penalties[:, None] * signs[A]
+    gamma = np.linalg.solve(S[np.ix_(A, A)], targets.T).T
+    left = np.abs(S[others, node] - gamma @ S[np.ix_(A, others)])
+    exact: Flags = (np.sign(gamma) == signs[A]).all(axis=1)
+    return exact & (left.max(axis=1, initial=0.0) <= draw.penalties)
 
 
 def node_lasso_cv(draw: Draw) -> Flags:
@@ -273,16 +283,15 @@ def node_lasso_cv(draw: Draw) -> Flags:
     solver = draw.baselines()
     folds = list(_correlations_of_folds(draw))
     falling = draw.penalties[::-1]
-    for node, signs in enumerate(draw.true_signs):
+    for node in range(draw.model.n_features):
+        exact = node_lasso_exact(draw, node)[::-1]
         errors = np.zeros(falling.size)
-        for train, held_out in folds:
+        for train, held_out in folds if exact.any() else ():
             solver.set_correlation(train)
             residual = -solver.node_lasso(node, falling)
             residual[:, node] = 1.0
             errors += np.einsum("ki,ij,kj->k", residual, held_out, residual)
-        solver.set_correlation(draw.moments.correlation)
-        best = int(errors.argmin())
-        if (np.sign(solver.node_lasso(node, falling[: best + 1])[best]) != signs).any():
+        if not exact[errors.argmin()]:
             return np.array([False])
     return np.array([True])
 
