@@ -187,6 +187,27 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "provenance.json").exists()
 
 
+def test_a_method_is_computed_again_from_what_was_exported(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "run", lambda *arguments: None)
+    point = Point("2a", Graph("chain", 0.5), 36, 161)
+    with Store(tmp_path / "trials.sqlite", DEFINITION) as store:
+        number = store.start_run("now", {})
+        for t in range(2):
+            outcomes = [
+                Outcome(point, t, method, np.arange(size(method)) == t, 0.1)
+                for method in FIGURES[0].methods
+            ]
+            store.add(number, outcomes)
+        before = store.trials()
+    command.main(["run", str(tmp_path)])
+    (tmp_path / "trials.sqlite").unlink()
+    command.main(["run", str(tmp_path), "--again", "GlobalGreedy()"])
+    with Store(tmp_path / "trials.sqlite", DEFINITION) as store:
+        assert store.trials() == [trial for trial in before if trial[5] != "GlobalGreedy()"]
+        (only,) = store.provenance()["runs"]
+        assert only["runs"][0]["started"] == "now"
+
+
 # What is committed
 
 

@@ -9,7 +9,7 @@ from sparsistent.estimators.progress import ProgressBar
 from sparsistent.experiments.runner import DEFINITION, run
 from sparsistent.experiments.store import Store
 from sparsistent.experiments.studies import FULL, QUICK
-from sparsistent.experiments.summary import read_points, write_points
+from sparsistent.experiments.summary import read_points, read_trials, write_points
 from sparsistent.experiments.trial import METHODS
 
 
@@ -50,8 +50,7 @@ def _run(options: argparse.Namespace) -> None:
         studies = tuple(study for study in studies if study.key in options.only)
     path = options.folder / "trials.sqlite"
     if options.again:
-        with Store(path, DEFINITION) as store:
-            store.forget(options.again)
+        _forget(options.again, path, options.folder)
     bar = ProgressBar()
     run(studies, path, options.jobs, bar)
     bar.close()
@@ -59,6 +58,17 @@ def _run(options: argparse.Namespace) -> None:
         write_points(store, options.folder / "points.csv")
         text = json.dumps(store.provenance(), indent=1)
         (options.folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _forget(method: str, path: Path, folder: Path) -> None:
+    """Delete a method's trials; the others come from the exported ones where the store is new."""
+    exported = folder / "points.csv"
+    with Store(path, DEFINITION) as store:
+        if not store.done() and exported.exists():
+            earlier = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+            run_number = store.start_run("exported before", {"runs": earlier["runs"]})
+            store.restore(run_number, read_trials(exported))
+        store.forget(method)
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -32,6 +32,10 @@ CREATE TABLE IF NOT EXISTS trials (
 """
 
 
+# Study, graph, p, n, trial, method, where the method was exact.
+Trial = tuple[str, str, int, int, int, str, str]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Where a method recovered the graph of a draw, and how long it took."""
@@ -89,23 +93,29 @@ class Store:
 
     def add(self, run: int, outcomes: Iterable[Outcome]) -> None:
         """Write what the methods did on one draw, all of it or nothing."""
+        self._insert(
+            (
+                outcome.point.study,
+                str(outcome.point.graph),
+                outcome.point.p,
+                outcome.point.n,
+                outcome.trial,
+                outcome.method,
+                encode(outcome.exact),
+                round(outcome.seconds, 4),
+                run,
+            )
+            for outcome in outcomes
+        )
+
+    def restore(self, run: int, trials: Iterable[Trial]) -> None:
+        """Write trials that were exported before; how long they took is no longer known."""
+        self._insert((*trial, 0.0, run) for trial in trials)
+
+    def _insert(self, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._connection:
             self._connection.executemany(
-                "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        outcome.point.study,
-                        str(outcome.point.graph),
-                        outcome.point.p,
-                        outcome.point.n,
-                        outcome.trial,
-                        outcome.method,
-                        encode(outcome.exact),
-                        round(outcome.seconds, 4),
-                        run,
-                    )
-                    for outcome in outcomes
-                ],
+                "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
             )
 
     def forget(self, method: str) -> int:
@@ -115,8 +125,8 @@ class Store:
                 "DELETE FROM trials WHERE method = ?", (method,)
             ).rowcount
 
-    def trials(self) -> list[tuple[str, str, int, int, int, str, str]]:
-        """All trials, sorted: study, graph, p, n, trial, method, where it was exact."""
+    def trials(self) -> list[Trial]:
+        """All trials, sorted."""
         columns = "study, graph, p, n, trial, method, exact"
         return self._connection.execute(
             f"SELECT {columns} FROM trials ORDER BY study, graph, p, n, method, trial"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sparsistent.experiments.graphs import oracle_samples
-from sparsistent.experiments.store import Store, decode
+from sparsistent.experiments.store import Store, Trial, decode
 from sparsistent.experiments.studies import FULL
 from sparsistent.experiments.trial import METHODS
 
@@ -85,6 +85,15 @@ def write_points(store: Store, path: Path) -> None:
             exact = [row[-1] for row in trials]
             head = (study, graph, p, model.max_degree, oracle_n, n, method, len(exact))
             writer.writerow((*head, " ".join(exact)))
+
+
+def read_trials(path: Path) -> Iterator[Trial]:
+    """Read what `write_points` has written, as it was in the store."""
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            head = (row["study"], row["graph"], int(row["p"]), int(row["n"]))
+            for trial, exact in enumerate(row["exact"].split(" ")):
+                yield (*head, trial, row["method"], exact)
 
 
 def read_points(path: Path) -> list[PointResult]:

@@ -275,7 +275,8 @@ def node_lasso_exact(draw: Draw, node: int) -> Flags:
     gamma = np.linalg.solve(S[np.ix_(A, A)], targets.T).T
     left = np.abs(S[others, node] - gamma @ S[np.ix_(A, others)])
     exact: Flags = (np.sign(gamma) == signs[A]).all(axis=1)
-    return exact & (left.max(axis=1, initial=0.0) <= draw.penalties)
+    exact &= left.max(axis=1, initial=0.0) <= draw.penalties
+    return exact
 
 
 def node_lasso_cv(draw: Draw) -> Flags:
