@@ -49,7 +49,7 @@ def draw_all(points: list[PointResult], folder: Path) -> list[Path]:
             figure = plt.figure(figsize=(9.5, 6.4), layout="constrained")
             draw(figure)
             written.append(folder / f"{name}.png")
-            figure.savefig(written[-1], dpi=130, metadata={"Software": None})
+            figure.savefig(written[-1], dpi=110, metadata={"Software": None})
             plt.close(figure)
     return written
 
@@ -153,23 +153,30 @@ def draw_law(figure: Any, points: list[PointResult]) -> None:
         axes.set(xscale="log", yscale="log", ylabel="n at 50% success")
         axes.set_title(family.title, fontsize=9)
         axes.set_xticks(sizes, [str(getattr(curve, family.by)) for curve in found])
-        axes.minorticks_off()
+        axes.xaxis.minorticks_off()
         axes.set_xlabel("p, on the scale of log log p" if family.by == "p" else "maximum degree d")
         axes.legend(fontsize=7, frameon=False)
     handles = [
-        *(lines.Line2D([], [], label=method, **style) for method, style in LAW_STYLES.items()),
+        *(
+            lines.Line2D([], [], label=method, markerfacecolor=_filling(style), **style)
+            for method, style in LAW_STYLES.items()
+        ),
         lines.Line2D([], [], color=ORACLE, linewidth=1, label="oracle"),
     ]
     last.legend(handles=handles, loc="center", frameon=False, fontsize=10)
     last.set_axis_off()
     figure.suptitle(
-        "Samples for 50% exact recovery, best c at each point, 95% intervals; "
-        "dotted: growth with d, d² or log p",
+        "Samples for 50% exact recovery, best c at each point, 95% intervals; numbers: exponents of "
+        "growth; dotted: growth with d, d² or log p",
         fontsize=10,
     )
 
 
-def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[str, Any]) -> None:
+def _filling(style: dict[str, str]) -> str:
+    return style["color"] if style["marker"] == "o" else "white"
+
+
+def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[str, str]) -> None:
     limits = np.array([interval(curve.n_half) for curve in found])
     limits[:, 2] = np.minimum(limits[:, 2], [curve.n[-1] for curve in found])
     sizes, reached = np.array([family.size(curve) for curve in found]), np.isfinite(limits[:, 0])
@@ -185,7 +192,7 @@ def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[st
         markersize=4,
         capsize=2,
         linewidth=1.2,
-        markerfacecolor=style["color"] if style["marker"] == "o" else "white",
+        markerfacecolor=_filling(style),
         label=fitted,
         **style,
     )

@@ -99,7 +99,9 @@ def law_table(points: list[PointResult]) -> str:
 
 def _samples(curve: Curve) -> str:
     half = curve.n_half[0]
-    return f"> {curve.n[-1]:.0f}" if isinf(half) else f"{half:.0f}"
+    if isinf(half):
+        return f"> {curve.n[-1]:.0f}"
+    return f"< {half:.0f}" if half == curve.n[0] else f"{half:.0f}"
 
 
 def _ratio(lasso: Array, greedy: Array) -> str:
