@@ -166,17 +166,17 @@ def draw_law(figure: Any, points: list[PointResult]) -> None:
     last.legend(handles=handles, loc="center", frameon=False, fontsize=10)
     last.set_axis_off()
     figure.suptitle(
-        "Samples for 50% exact recovery, best c at each point, 95% intervals; numbers: exponents of "
-        "growth; dotted: growth with d, d² or log p",
+        "Samples for 50% exact recovery, best c at each point; numbers: exponents of growth, "
+        "95% intervals; dotted: growth with d, d² or log p",
         fontsize=10,
     )
 
 
-def _filling(style: dict[str, str]) -> str:
-    return style["color"] if style["marker"] == "o" else "white"
+def _filling(style: dict[str, Any]) -> str:
+    return str(style["color"]) if style["marker"] == "o" else "white"
 
 
-def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[str, str]) -> None:
+def _draw_sizes(axes: "Axes", family: Family, found: list[Curve], style: dict[str, Any]) -> None:
     limits = np.array([interval(curve.n_half) for curve in found])
     limits[:, 2] = np.minimum(limits[:, 2], [curve.n[-1] for curve in found])
     sizes, reached = np.array([family.size(curve) for curve in found]), np.isfinite(limits[:, 0])
