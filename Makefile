@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint rivals bench bench-full bench-report clean
+.PHONY: setup demo test lint rivals bench bench-full bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
@@ -42,5 +42,13 @@ bench-full: setup rivals
 bench-report: setup
 	$(BIN)/python -m benchmarks.report
 
+reproduce: setup
+	$(BIN)/python -m sparsistent.experiments run docs/reproduction
+	$(BIN)/python -m sparsistent.experiments show docs/reproduction
+
+reproduce-quick: setup
+	$(BIN)/python -m sparsistent.experiments run --quick reproduction-quick
+	$(BIN)/python -m sparsistent.experiments show reproduction-quick
+
 clean:
-	rm -rf $(VENV) .venv-rivals demo-output
+	rm -rf $(VENV) .venv-rivals demo-output reproduction-quick
