@@ -1,0 +1,83 @@
+"""Data with a known graph, from well to badly conditioned; a draw's number is its seed."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from benchmarks.problems import times_log
+from sparsistent import GaussianGraphicalModel
+
+ECOLI70 = Path(__file__).parent / "ecoli70.npz"
+DIAMONDS = 16
+NETWORK_PARENTS = 4
+# The samples have the seeds from 0; the same seed for a network would tie the two together.
+NETWORK_SEED = 1_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model, or one for each draw, and how often to draw n samples from it."""
+
+    name: str
+    p: int
+    n: int
+    draws: int
+    model: Callable[[int], GaussianGraphicalModel]
+
+    def draw(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Samples and the true edges."""
+        model = self.model(number)
+        return model.sample(self.n, random_state=number), model.edges
+
+
+@cache
+def ecoli70() -> GaussianGraphicalModel:
+    """The gene network of Opgen-Rhein and Strimmer: 46 genes, 84 edges after moralising."""
+    with np.load(ECOLI70) as file:
+        return GaussianGraphicalModel.from_precision(np.linalg.inv(file["correlation"]), 1e-8)
+
+
+@cache
+def diamonds(correlation: float) -> GaussianGraphicalModel:
+    """Sixteen of the paper's diamonds side by side."""
+    diamond = GaussianGraphicalModel.diamond(correlation).precision
+    return GaussianGraphicalModel.from_precision(block_diag(*[diamond] * DIAMONDS))
+
+
+def network(p: int, condition: float) -> Callable[[int], GaussianGraphicalModel]:
+    """A moralised random directed network, another one for each draw."""
+    return lambda number: GaussianGraphicalModel.moralized(
+        p, NETWORK_PARENTS, condition, random_state=NETWORK_SEED + number
+    )
+
+
+def grid(p: int, draws: int) -> Problem:
+    """A square lattice, with as many samples as in the benchmark of times."""
+    side = math.isqrt(p)
+    model = GaussianGraphicalModel.grid(side, side, 0.2)
+    return Problem("grid 0.2", p, times_log(280)(p), draws, lambda number: model)
+
+
+def problems() -> Iterator[Problem]:
+    """All of them, those that say most first."""
+    for n in (100, 200, 500, 2_000):
+        yield Problem("ecoli70", 46, n, 10, lambda number: ecoli70())
+    for p in (50, 107, 200):
+        for condition in (1e2, 1e3, 1e4):
+            name = f"network 1e{math.log10(condition):.0f}"
+            yield Problem(name, p, 1_000, 5, network(p, condition))
+    for n in (3_000, 10_000):
+        for correlation in (0.25, 0.4, 0.55, 0.65):
+            model = diamonds(correlation)
+            yield Problem(
+                f"diamonds {correlation}", 4 * DIAMONDS, n, 20, lambda number, model=model: model
+            )
+    chain = GaussianGraphicalModel.chain(100, 0.95)
+    yield Problem("chain 0.95", 100, 1_000, 10, lambda number: chain)
+    yield grid(100, 10)
+    yield grid(1_024, 3)
