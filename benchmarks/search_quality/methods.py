@@ -21,6 +21,7 @@ from benchmarks.solvers import RIVALS, Solver
 from benchmarks.solvers.ours import version
 from sparsistent import GlobalGreedy, NeighborhoodGreedy
 
+Estimator = GlobalGreedy | NeighborhoodGreedy
 # A fit of ours is repeated this often, or for so many seconds.
 REPEATS = 5
 BUDGET = 2.0
@@ -44,21 +45,27 @@ class Graph:
 
 @dataclass(frozen=True)
 class Method:
-    """A name, a function of the data, and the draws of a problem that it is measured on."""
+    """A name, a function of the data and ε, and the draws of a problem that it is measured on."""
 
     name: str
-    find: Callable[[np.ndarray], Graph]
+    find: Callable[[np.ndarray, float], Graph]
     draws: Callable[[Problem], int] = lambda problem: problem.draws
 
 
-def ours(estimator: type[GlobalGreedy | NeighborhoodGreedy], gain: str, X: np.ndarray) -> Graph:
-    """A whole fit, with the default threshold; the best time of a few."""
-    if "gain" in inspect.signature(estimator).parameters:
-        model = estimator(gain=gain)
-    elif gain == "coordinate":
-        model = estimator()
-    else:
-        raise Skipped(f"{estimator.__name__} does not know gain={gain!r}")
+def estimator(kind: type[Estimator], gain: str) -> Estimator:
+    """With this gain, where the estimator knows it."""
+    if "gain" in inspect.signature(kind).parameters:
+        return kind(gain=gain)
+    if gain == "coordinate":
+        return kind()
+    raise Skipped(f"{kind.__name__} does not know gain={gain!r}")
+
+
+def ours(kind: type[Estimator], gain: str, X: np.ndarray, threshold: float) -> Graph:
+    """A whole fit; the best time of a few. For neighbourhoods ε has no meaning."""
+    model = estimator(kind, gain)
+    if kind is GlobalGreedy:
+        model.set_params(threshold=threshold)
     model.fit(X[:, :8])
     seconds: list[float] = []
     while len(seconds) < REPEATS and sum(seconds) < BUDGET:
@@ -68,7 +75,7 @@ def ours(estimator: type[GlobalGreedy | NeighborhoodGreedy], gain: str, X: np.nd
     return Graph(model.edges_, min(seconds), version())
 
 
-def in_r(solver: Solver, X: np.ndarray) -> Graph:
+def in_r(solver: Solver, X: np.ndarray, threshold: float) -> Graph:
     """One fit, as users call it; it chooses its own penalty."""
     if needed := missing(solver.home, solver.package):
         raise Skipped(f"{solver.name} needs {needed}")
@@ -100,8 +107,8 @@ def _rival(name: str) -> Solver:
 
 HUGE_RIC = Solver("huge mb, RIC", "huge_mb_ric.R", "R", "huge")
 SEARCHES = tuple(
-    Method(f"{kind} {gain}", partial(ours, estimator, gain))
-    for kind, estimator in (("global", GlobalGreedy), ("neighborhood", NeighborhoodGreedy))
+    Method(f"{name} {gain}", partial(ours, kind, gain))
+    for name, kind in (("global", GlobalGreedy), ("neighborhood", NeighborhoodGreedy))
     for gain in ("coordinate", "profile")
 )
 IN_R = (

@@ -17,7 +17,6 @@ from benchmarks.search_quality.methods import IN_R, SEARCHES, STEPWISE, Method, 
 from benchmarks.search_quality.problems import Problem, problems
 from benchmarks.table import Row, Table
 from sparsistent import FixedGraph
-from sparsistent.selection.thresholds import ebic_edge_threshold
 
 RESULTS = Path(__file__).parents[1] / "results"
 SUITES = {"searches": SEARCHES, "rivals": IN_R, "stepwise": STEPWISE}
@@ -44,24 +43,23 @@ def results(suite: str) -> Table:
     return Table(RESULTS / f"search_quality_{suite}.csv", COLUMNS)
 
 
-def charged_loss(X: np.ndarray, edges: np.ndarray) -> float:
+def charged_loss(X: np.ndarray, edges: np.ndarray, threshold: float) -> float:
     """F = L + ε|E| of a graph, from the exact estimate on it, at unit variances."""
-    n, p = X.shape
     correlation = np.corrcoef(X, rowvar=False)
     precision = FixedGraph(edges, covariance="precomputed").fit(correlation).precision_
     loss = np.sum(precision * correlation) - np.linalg.slogdet(precision)[1]
-    return float(loss) + ebic_edge_threshold(n, p) * len(edges)
+    return float(loss) + threshold * len(edges)
 
 
-def measure(method: Method, X: np.ndarray, truth: np.ndarray) -> Row:
+def measure(method: Method, X: np.ndarray, truth: np.ndarray, threshold: float) -> Row:
     """The columns that only a run can fill."""
-    graph = method.find(X)
-    f_truth = charged_loss(X, truth)
+    graph = method.find(X, threshold)
+    f_truth = charged_loss(X, truth, threshold)
     found, known = ({(int(i), int(j)) for i, j in edges} for edges in (graph.edges, truth))
     return {
         "version": graph.version,
         "seconds": f"{graph.seconds:.4g}",
-        "excess": f"{charged_loss(X, graph.edges) - f_truth:.9f}",
+        "excess": f"{charged_loss(X, graph.edges, threshold) - f_truth:.9f}",
         "f_truth": f"{f_truth:.9f}",
         "f1": f"{f1(found, known):.6f}",
         "exact": str(found == known),
@@ -87,7 +85,7 @@ def measure_missing(problem: Problem, methods: tuple[Method, ...], table: Table)
         for method in missing:
             label = f"{', '.join(key.values())}, draw {number}, {method.name}"
             try:
-                row = measure(method, X, truth)
+                row = measure(method, X, truth, problem.threshold())
             except Skipped as reason:
                 print(f"{label} and later draws: skipped; {reason}", flush=True)
                 methods = tuple(other for other in methods if other is not method)
