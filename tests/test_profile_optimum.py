@@ -12,7 +12,7 @@ from benchmarks.search_quality.run import charged_loss
 from sparsistent import GlobalGreedy
 
 PROBLEMS = {(problem.name, problem.p, problem.n): problem for problem in problems()}
-SMALL = [key for key, problem in PROBLEMS.items() if problem.p < 110]
+SMALL = [key for key, problem in PROBLEMS.items() if problem.p <= 100]
 
 
 def edge_set(edges):
@@ -31,7 +31,7 @@ def exact_draws(problem, gain, draws):
 # The yardsticks
 
 
-@pytest.mark.parametrize("number", [0, 1, 3, 4, 7, 10, 12, 13])
+@pytest.mark.parametrize("number", [0, 1, 9, 10])
 def test_the_best_graph_is_the_best_of_all(number):
     problem = small_problem(number)
     assert len(problem.correlation) < 5

@@ -23,8 +23,8 @@ from sparsistent import GlobalGreedy, NeighborhoodGreedy
 
 Estimator = GlobalGreedy | NeighborhoodGreedy
 # A fit of ours is repeated this often, or for so many seconds.
-REPEATS = 5
-BUDGET = 2.0
+REPEATS = 3
+BUDGET = 0.5
 RIVAL_LIMIT = 3600.0
 # Rivals are run where the conditioning is that of a real network.
 RIVALS_ON = "ecoli70"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search_quality.summary import keys, summarize
+from benchmarks.search_quality.summary import Key, keys, summarize
 from benchmarks.table import Row
 
 # Name, colour, line, marker.
@@ -54,27 +54,37 @@ def panel_of(problem: str) -> str:
 
 
 def draw_time(rows: list[Row], path: Path) -> None:
-    """A point a problem and search; at the dotted line is the true graph."""
+    """A point a problem and search; the dotted line is the true graph."""
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, len(PANELS), figsize=(12, 4.4), sharey=True)
     for axes, name in zip(panels, PANELS, strict=True):
-        for method, color, _, marker in STYLES:
-            found = [summarize(rows, k, method) for k in keys(rows) if panel_of(k[0]) == name]
-            points = [(summary.seconds, summary.excess) for summary in found if summary]
-            if points:
-                seconds, excess = zip(*points, strict=True)
-                axes.plot(
-                    seconds, excess, ls="none", color=color, marker=marker, label=method,
-                    mfc=face(method, color),
-                )  # fmt: skip
+        draw_panel(axes, rows, [key for key in keys(rows) if panel_of(key[0]) == name])
         axes.axhline(0, color="#404040", lw=0.8, ls=":")
         axes.set_xscale("log")
         axes.set_yscale("symlog", linthresh=0.1)
         axes.set_title(name)
         axes.set_xlabel("seconds a fit")
     panels[0].set_ylabel("F − F of the true graph, mean over draws")
-    finish(figure, panels[-1], path)
+    finish(figure, panels[0], path)
+
+
+def draw_panel(axes: Any, rows: list[Row], problems: list[Key]) -> None:
+    """The two gains on the same problem are joined by a line."""
+    ends: dict[tuple[str, Key], list[tuple[float, float]]] = {}
+    for method, color, _, marker in STYLES:
+        found = {key: summarize(rows, key, method) for key in problems}
+        points = {key: (s.seconds, s.excess) for key, s in found.items() if s}
+        if points:
+            seconds, excess = zip(*points.values(), strict=True)
+            axes.plot(
+                seconds, excess, ls="none", color=color, marker=marker, label=method,
+                mfc=face(method, color), zorder=3,
+            )  # fmt: skip
+        for key, point in points.items():
+            ends.setdefault((method.split()[0], key), []).append(point)
+    for points_of_one in ends.values():
+        axes.plot(*zip(*points_of_one, strict=True), color="#bdbdbd", lw=0.8)
 
 
 def finish(figure: Any, labelled: Any, path: Path) -> None:

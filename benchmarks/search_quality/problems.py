@@ -76,17 +76,23 @@ def known(name: str, model: GaussianGraphicalModel, n: int, draws: int) -> Probl
     return Problem(name, model.n_features, n, draws, lambda number: model, gamma=1.0)
 
 
+def networks(p: int) -> Iterator[Problem]:
+    """Of three condition numbers."""
+    for condition in (1e2, 1e3, 1e4):
+        name = f"network 1e{math.log10(condition):.0f}"
+        yield Problem(name, p, 1_000, 5, network(p, condition))
+
+
 def problems() -> Iterator[Problem]:
-    """All of them, those that say most first."""
+    """All of them, those that take longest last."""
     for n in (100, 200, 500, 2_000):
         yield Problem("ecoli70", 46, n, 10, lambda number: ecoli70())
-    for p in (50, 107, 200):
-        for condition in (1e2, 1e3, 1e4):
-            name = f"network 1e{math.log10(condition):.0f}"
-            yield Problem(name, p, 1_000, 5, network(p, condition))
+    yield from networks(50)
+    yield from networks(107)
     for n in (3_000, 10_000):
         for correlation in (0.25, 0.4, 0.55, 0.65):
             yield known(f"diamonds {correlation}", diamonds(correlation), n, 20)
     yield known("chain 0.95", GaussianGraphicalModel.chain(100, 0.95), 1_000, 10)
     yield grid(100, 10)
+    yield from networks(200)
     yield grid(1_024, 3)
