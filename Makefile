@@ -41,6 +41,7 @@ bench-full: setup rivals
 
 bench-search: setup
 	$(BIN)/python -m benchmarks.search_quality.run searches
+	$(BIN)/python -m benchmarks.search_quality.run neighborhoods
 	$(BIN)/python -m benchmarks.search_quality.run rivals
 	$(BIN)/python -m benchmarks.search_quality.run stepwise
 	$(BIN)/python -m benchmarks.search_quality.optimum

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.search_quality import methods, run
-from benchmarks.search_quality.methods import SEARCHES, Graph, Method, Skipped
+from benchmarks.search_quality.methods import NEIGHBORHOODS, SEARCHES, Graph, Method, Skipped
 from benchmarks.search_quality.optimum import SIZES, shares, small_problem
 from benchmarks.search_quality.plot import draw_f1, draw_time
 from benchmarks.search_quality.problems import ecoli70, known, problems
@@ -12,7 +12,7 @@ from benchmarks.search_quality.summary import Summary, keys, summarize
 from benchmarks.solvers import FOLDER
 from benchmarks.table import Table
 
-from sparsistent import GaussianGraphicalModel, GlobalGreedy
+from sparsistent import GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 
 CHAIN = known("chain 0.5", GaussianGraphicalModel.chain(12, 0.5), 500, draws=3)
 
@@ -144,7 +144,7 @@ def test_pictures(tmp_path):
 
 
 def test_the_searches_are_ours():
-    assert [method.name for method in SEARCHES] == [
+    assert [method.name for method in SEARCHES + NEIGHBORHOODS] == [
         "global coordinate",
         "global profile",
         "neighborhood coordinate",
@@ -153,3 +153,5 @@ def test_the_searches_are_ours():
     X = CHAIN.draw(0)[0]
     found = SEARCHES[0].find(X, 0.1)
     assert np.array_equal(found.edges, GlobalGreedy(0.1).fit(X).edges_)
+    found = NEIGHBORHOODS[0].find(X, 0.1)
+    assert np.array_equal(found.edges, NeighborhoodGreedy("ebic").fit(X).edges_)

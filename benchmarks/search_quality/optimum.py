@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.search_quality.best_graph import best_graph, least_losses
-from benchmarks.search_quality.methods import Skipped, estimator
+from benchmarks.search_quality.methods import GAINS, Skipped, estimator
 from benchmarks.search_quality.run import RESULTS
 from benchmarks.table import Row, Table
 from sparsistent import GaussianGraphicalModel, GlobalGreedy
@@ -86,7 +86,7 @@ def measure(number: int, gains: list[str]) -> list[Row]:
 def known_gains() -> list[str]:
     """Those that the estimator takes."""
     gains = []
-    for gain in ("coordinate", "profile"):
+    for gain in GAINS:
         try:
             estimator(GlobalGreedy, gain)
         except Skipped as reason:

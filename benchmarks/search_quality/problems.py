@@ -13,7 +13,7 @@ from benchmarks.problems import times_log
 from sparsistent import GaussianGraphicalModel
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
-ECOLI70 = Path(__file__).parent / "ecoli70.npz"
+ECOLI70 = Path(__file__).parents[1] / "problems" / "ecoli70.npz"
 DIAMONDS = 16
 NETWORK_PARENTS = 4
 # The samples have the seeds from 0; the same seed for a network would tie the two together.

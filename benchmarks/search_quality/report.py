@@ -92,13 +92,13 @@ def comparison(rows: list[Row]) -> str:
 
 def main() -> None:
     """Write the sections that have rows, and draw the pictures."""
-    searches = results("searches").rows
+    searches, nodes = results("searches").rows, results("neighborhoods").rows
     everyone = [row for suite in SUITES for row in results(suite).rows]
     small = Table(RESULTS / "search_quality_optimum.csv", optimum.COLUMNS).rows
     sections = {
         "comparison": comparison(searches),
         "global": searches_table(searches, "global"),
-        "neighborhood": searches_table(searches, "neighborhood"),
+        "neighborhood": searches_table(nodes, "neighborhood"),
         "rivals": rivals_table(everyone),
         "optimum": table([["variables", "search", "global minimum found"]]) + optimum.shares(small),
     }
@@ -108,7 +108,7 @@ def main() -> None:
         text = between_marks(text, section, f"<!-- {name}: measured -->", f"<!-- end of {name} -->")
     page.write_text(text, encoding="utf-8")
     draw_f1(everyone, DOCS / "search_f1.png")
-    draw_time(searches, DOCS / "search_time.png")
+    draw_time(searches + nodes, DOCS / "search_time.png")
 
 
 if __name__ == "__main__":

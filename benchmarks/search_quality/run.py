@@ -1,8 +1,8 @@
 """Measure what is missing: ``python -m benchmarks.search_quality.run searches``.
 
-The suites are ``searches`` (ours), ``rivals`` and ``stepwise`` (a rival that takes minutes a fit).
-Each row of ``results/search_quality_<suite>.csv`` is a method on one draw of a problem. Rows are
-written as they come, so interrupt it at will; delete a row to measure it again.
+The suites are ``searches`` (over all pairs), ``neighborhoods``, ``rivals``, ``stepwise`` (a rival
+that takes minutes a fit). A row of ``results/search_quality_<suite>.csv`` is a method on one draw
+of a problem. Rows are written as they come, so interrupt it at will; delete one to measure again.
 """
 
 import argparse
@@ -13,13 +13,25 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.objective import f1
-from benchmarks.search_quality.methods import IN_R, SEARCHES, STEPWISE, Method, Skipped
+from benchmarks.search_quality.methods import (
+    IN_R,
+    NEIGHBORHOODS,
+    SEARCHES,
+    STEPWISE,
+    Method,
+    Skipped,
+)
 from benchmarks.search_quality.problems import Problem, problems
 from benchmarks.table import Row, Table
 from sparsistent import FixedGraph
 
 RESULTS = Path(__file__).parents[1] / "results"
-SUITES = {"searches": SEARCHES, "rivals": IN_R, "stepwise": STEPWISE}
+SUITES = {
+    "searches": SEARCHES,
+    "neighborhoods": NEIGHBORHOODS,
+    "rivals": IN_R,
+    "stepwise": STEPWISE,
+}
 COLUMNS = (
     "problem",
     "p",
