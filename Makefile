@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint rivals bench bench-full bench-report reproduce reproduce-quick clean
+.PHONY: setup demo test lint rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
@@ -38,6 +38,14 @@ bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full
 	$(BIN)/python -m benchmarks.run growth
 	$(BIN)/python -m benchmarks.run large
+
+bench-search: setup
+	$(BIN)/python -m benchmarks.search_quality.run searches
+	$(BIN)/python -m benchmarks.search_quality.run neighborhoods
+	$(BIN)/python -m benchmarks.search_quality.run rivals
+	$(BIN)/python -m benchmarks.search_quality.run stepwise
+	$(BIN)/python -m benchmarks.search_quality.optimum
+	$(BIN)/python -m benchmarks.search_quality.report
 
 bench-report: setup
 	$(BIN)/python -m benchmarks.report

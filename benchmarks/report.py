@@ -156,12 +156,12 @@ def readme_table(rows: list[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def between_marks(text: str, section: str) -> str:
+def between_marks(text: str, section: str, start: str = START, end: str = END) -> str:
     """The text with what stands between the marks replaced."""
-    pattern = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(text):
-        raise ValueError(f"expected the lines {START!r} and {END!r}, but they are not there")
-    return pattern.sub(lambda _: f"{START}\n\n{section}\n{END}", text)
+        raise ValueError(f"expected the lines {start!r} and {end!r}, but they are not there")
+    return pattern.sub(lambda _: f"{start}\n\n{section}\n{end}", text)
 
 
 def main() -> None:

@@ -30,10 +30,11 @@ Row = dict[str, str]
 
 
 class Table:
-    """Rows with one key (problem, p, solver, threads) each; delete a row to measure it again."""
+    """Rows with one key each, such as problem, p, solver, threads; delete one to measure again."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: tuple[str, ...] = COLUMNS) -> None:
         self.path = path
+        self.columns = columns
         self.rows: list[Row] = []
         if path.exists():
             with path.open(encoding="utf-8", newline="") as file:
@@ -41,11 +42,11 @@ class Table:
 
     def add(self, row: Row) -> None:
         """And write, whole or not at all."""
-        self.rows.append({column: row.get(column, "") for column in COLUMNS})
+        self.rows.append({column: row.get(column, "") for column in self.columns})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         part = self.path.with_suffix(".part")
         with part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.rows)
         part.replace(self.path)

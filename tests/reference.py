@@ -7,6 +7,7 @@ comparison can tell a tie from an error.
 """
 
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -258,3 +259,15 @@ def expectation_maximisation(X, assume_centered, rounds=3000):
         if max(moved.max(), (np.abs(mean - before[0]) / unit).max()) < 1e-9:
             break
     return mean, covariance, likelihood
+
+
+def charged_loss(S, edges, threshold):
+    """What the profile search minimises: the least loss on the graph, and so much for each edge."""
+    return loss(covariance_selection(S, edges), S) + threshold * len(edges)
+
+
+def best_of_all_graphs(S, threshold):
+    """The least charged loss and its graph, by fitting every graph: for five variables at most."""
+    pairs = list(combinations(range(len(S)), 2))
+    graphs = (graph for size in range(len(pairs) + 1) for graph in combinations(pairs, size))
+    return min((charged_loss(S, graph, threshold), graph) for graph in graphs)

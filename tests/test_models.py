@@ -4,6 +4,7 @@ import copy
 import pickle
 import re
 import tracemalloc
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from problems import diamond_covariance
 from scipy.sparse import csr_array, issparse
 
-from sparsistent import GaussianGraphicalModel, models
+from sparsistent import GaussianGraphicalModel, models, networks
 
 BUILDERS = {
     "chain": lambda: GaussianGraphicalModel.chain(12, -0.6),
@@ -23,6 +24,7 @@ BUILDERS = {
     "random signed": lambda: GaussianGraphicalModel.random(30, 3, 0.15, True, random_state=1),
     "hub": lambda: GaussianGraphicalModel.hub(13, 3, 0.4),
     "band": lambda: GaussianGraphicalModel.band(15, 3, 0.15),
+    "moralized": lambda: GaussianGraphicalModel.moralized(30, 4, 500, random_state=1),
     "single node": lambda: GaussianGraphicalModel.chain(1, 0.5),
     "isolated nodes": lambda: GaussianGraphicalModel.star(4, 0, 0.9),
 }
@@ -202,6 +204,77 @@ def test_large_random_graph_stays_sparse():
     assert peak < 100e6
 
 
+# Directed networks
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 10_000),
+    p=st.integers(2, 40),
+    parents=st.integers(1, 5),
+    log_condition=st.floats(0.01, 10),
+)
+def test_a_network_has_the_condition_number_and_unit_variances(seed, p, parents, log_condition):
+    condition = 10**log_condition
+    model = GaussianGraphicalModel.moralized(p, min(parents, p - 1), condition, random_state=seed)
+    scale = np.sqrt(np.diag(model.covariance))
+    assert np.linalg.cond(model.covariance / np.outer(scale, scale)) == pytest.approx(
+        condition, rel=1e-4
+    )
+    np.testing.assert_allclose(scale, 1.0, atol=1e-14 * condition + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_network_joins_parents_with_children_and_with_each_other(seed):
+    arrows = networks.random_arrows(60, 4, np.random.default_rng(seed))
+    married = set()
+    for arrow in arrows:
+        family = sorted([arrow.node, *arrow.parents.tolist()])
+        married |= set(combinations(family, 2))
+    model = GaussianGraphicalModel.moralized(60, 4, 1e3, random_state=seed)
+    assert {tuple(edge) for edge in model.edges.tolist()} == married
+
+
+def test_the_parents_of_a_network_are_few_and_come_first():
+    counts = []
+    for seed in range(50):
+        seen = set()
+        for arrow in networks.random_arrows(40, 4, np.random.default_rng(seed)):
+            assert set(arrow.parents.tolist()) <= seen
+            assert len(set(arrow.parents.tolist())) == len(arrow.parents)
+            seen.add(arrow.node)
+            counts.append(len(arrow.parents))
+        assert len(seen) == 40
+    assert max(counts) == 4
+    # Binomial with mean 1.6 and standard deviation 1, but for the first few nodes: 2,000 of them.
+    assert 1.4 < np.mean(counts) < 1.7
+
+
+def test_a_network_has_the_covariance_of_its_equations():
+    arrows = networks.random_arrows(12, 3, np.random.default_rng(4))
+    correlation, weights, shares = networks.unit_variances(arrows, 0.2)
+    B = np.zeros((12, 12))
+    for arrow, row in zip(arrows, weights, strict=True):
+        B[arrow.node, arrow.parents] = row
+    effect = np.linalg.inv(np.eye(12) - B)
+    np.testing.assert_allclose(effect @ np.diag(shares) @ effect.T, correlation, atol=1e-13)
+
+
+def test_a_network_is_never_empty():
+    for seed in range(20):
+        model = GaussianGraphicalModel.moralized(2, 1, 3.0, random_state=seed)
+        # Two nodes with correlation r have the condition number (1 + r)/(1 − r).
+        assert abs(model.covariance[0, 1]) == pytest.approx(0.5, abs=1e-4)
+
+
+def test_networks_are_reproducible():
+    def build(seed):
+        return GaussianGraphicalModel.moralized(30, 4, 100.0, random_state=seed).precision
+
+    assert np.array_equal(build(0), build(0))
+    assert not np.array_equal(build(0) != 0, build(1) != 0)
+
+
 # The admissible ranges
 
 
@@ -269,6 +342,12 @@ def test_lanczos_and_dense_spectrum_agree(monkeypatch, name):
         (lambda: GaussianGraphicalModel.random(3, np.nan, 0.2), "average_degree"),
         (lambda: GaussianGraphicalModel.hub(3, 4, 0.2), "n_hubs"),
         (lambda: GaussianGraphicalModel.band(3, 3, 0.2), "bandwidth"),
+        (lambda: GaussianGraphicalModel.moralized(1, 1, 10.0), "p"),
+        (lambda: GaussianGraphicalModel.moralized(3, 0, 10.0), "max_parents"),
+        (lambda: GaussianGraphicalModel.moralized(3, 3, 10.0), "max_parents"),
+        (lambda: GaussianGraphicalModel.moralized(3, 2, 1.0), "condition"),
+        (lambda: GaussianGraphicalModel.moralized(3, 2, 1e11), "condition"),
+        (lambda: GaussianGraphicalModel.moralized(3, 2, np.nan), "condition"),
         (lambda: GaussianGraphicalModel.chain(3, np.nan), "correlation"),
         (lambda: GaussianGraphicalModel.grid(1, 1, np.inf), "weight"),
         (lambda: GaussianGraphicalModel.band(3, 0, np.nan), "weight"),

@@ -20,12 +20,17 @@ write_result <- function(path, version, edges, seconds) {
   file.rename(part, path)
 }
 
+# CPU seconds where BENCHMARK_CLOCK is "cpu", for machines that are busy with other things too.
+clock <- function() {
+  if (Sys.getenv("BENCHMARK_CLOCK") == "cpu") sum(proc.time()[-3]) else as.numeric(Sys.time())
+}
+
 timed <- function(fit, repeats, budget) {
   seconds <- c()
   while (length(seconds) == 0 || (length(seconds) < repeats && sum(seconds) < budget)) {
-    started <- Sys.time()
+    started <- clock()
     edges <- fit()
-    seconds <- c(seconds, as.numeric(Sys.time() - started, units = "secs"))
+    seconds <- c(seconds, clock() - started)
   }
   list(edges = edges, seconds = seconds)
 }

@@ -1,0 +1,117 @@
+"""Ways from data to a graph: our searches in this process, and rivals in R.
+
+All seconds are CPU seconds of one thread, so that a busy machine does not change them.
+"""
+
+import inspect
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.objective import read_result
+from benchmarks.process import command, missing, run
+from benchmarks.search_quality.problems import Problem
+from benchmarks.solvers import RIVALS, Solver
+from benchmarks.solvers.ours import version
+from sparsistent import GlobalGreedy, NeighborhoodGreedy
+
+Estimator = GlobalGreedy | NeighborhoodGreedy
+# A fit of ours is repeated this often, or for so many seconds.
+REPEATS = 3
+BUDGET = 0.5
+RIVAL_LIMIT = 3600.0
+# Rivals are run where the conditioning is that of a real network.
+RIVALS_ON = "ecoli70"
+
+
+class Skipped(Exception):
+    """The method cannot be measured here; nothing is written, so that a later run will."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a method found, how long it took, and which version of it."""
+
+    edges: np.ndarray
+    seconds: float
+    version: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, a function of the data and ε, and the draws of a problem that it is measured on."""
+
+    name: str
+    find: Callable[[np.ndarray, float], Graph]
+    draws: Callable[[Problem], int] = lambda problem: problem.draws
+
+
+def estimator(kind: type[Estimator], gain: str) -> Estimator:
+    """With this gain, where the estimator knows it."""
+    if "gain" in inspect.signature(kind).parameters:
+        return kind(gain=gain)
+    if gain == "coordinate":
+        return kind()
+    raise Skipped(f"{kind.__name__} does not know gain={gain!r}")
+
+
+def ours(kind: type[Estimator], gain: str, X: np.ndarray, threshold: float) -> Graph:
+    """A whole fit; the best time of a few. Neighbourhoods choose by EBIC, not ε."""
+    model = estimator(kind, gain)
+    model.set_params(threshold=threshold if kind is GlobalGreedy else "ebic")
+    model.fit(X[:, :8])
+    seconds: list[float] = []
+    while len(seconds) < REPEATS and sum(seconds) < BUDGET:
+        started = time.process_time()
+        model.fit(X)
+        seconds.append(time.process_time() - started)
+    return Graph(model.edges_, min(seconds), version())
+
+
+def in_r(solver: Solver, X: np.ndarray, threshold: float) -> Graph:
+    """One fit, as users call it; it chooses its own penalty."""
+    if needed := missing(solver.home, solver.package):
+        raise Skipped(f"{solver.name} needs {needed}")
+    os.environ["BENCHMARK_CLOCK"] = "cpu"
+    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as out:
+        X.tofile(Path(data) / "X.bin")
+        (Path(data) / "shape.txt").write_text(f"{X.shape[0]} {X.shape[1]}\n", encoding="utf-8")
+        ended = run([*command(solver), data, "1", "1", "0", out], 1, RIVAL_LIMIT)
+        if ended.status != "ok":
+            raise Skipped(f"{solver.name}: {ended.status}")
+        result = read_result(Path(out) / "0.txt")
+    edges = np.array(sorted(result.edges), dtype=np.intp).reshape(-1, 2)
+    return Graph(edges, result.seconds[0], result.version)
+
+
+def all_draws(problem: Problem) -> int:
+    """Of the problem that rivals are run on."""
+    return problem.draws if problem.name == RIVALS_ON else 0
+
+
+def three_draws(problem: Problem) -> int:
+    """At one n alone: a fit takes minutes, and more minutes with more samples."""
+    return 3 if problem.name == RIVALS_ON and problem.n == 200 else 0
+
+
+def _rival(name: str) -> Solver:
+    return next(solver for solver in RIVALS if solver.name == name)
+
+
+HUGE_RIC = Solver("huge mb, RIC", "huge_mb_ric.R", "R", "huge")
+GAINS = ("coordinate", "profile")
+SEARCHES = tuple(Method(f"global {gain}", partial(ours, GlobalGreedy, gain)) for gain in GAINS)
+NEIGHBORHOODS = tuple(
+    Method(f"neighborhood {gain}", partial(ours, NeighborhoodGreedy, gain)) for gain in GAINS
+)
+IN_R = (
+    Method("EBICglasso", partial(in_r, _rival("qgraph EBICglasso")), all_draws),
+    Method("huge mb, RIC", partial(in_r, HUGE_RIC), all_draws),
+)
+STEPWISE = (Method("ggmModSelect", partial(in_r, _rival("qgraph ggmModSelect")), three_draws),)
