@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsistent.estimators.base import optional_import
 from sparsistent.experiments.growth import LAW_FAMILIES, Family, law_curves, law_exponent
 from sparsistent.experiments.protocols import PROTOCOLS, compared
 from sparsistent.experiments.studies import FIGURES, LAW, SUPPLEMENT, Study
 from sparsistent.experiments.summary import Array, Curve, PointResult, curves, interval
+from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
