@@ -7,6 +7,7 @@ comparison can tell a tie from an error.
 """
 
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -218,3 +219,19 @@ def reference_instability(graphs, p):
             theta[i, j] += 1 / len(graphs)
     i, j = np.triu_indices(p, 1)
     return float(np.mean(2 * theta[i, j] * (1 - theta[i, j])))
+
+
+def node_objective(S, r, members, threshold, relative):
+    """What the profile search minimises: RSS/2, or its log at unit variance, and the charges."""
+    members = list(members)
+    value = node_loss(S, r, least_squares(S, r, members))
+    if relative:
+        value = np.log(max(2 * value / S[r, r], 1e-9))
+    return value + threshold * len(members)
+
+
+def best_neighborhood(S, r, threshold, relative):
+    """The least objective over all sets of neighbours, one by one."""
+    others = [t for t in range(len(S)) if t != r]
+    sets = [subset for k in range(len(S)) for subset in combinations(others, k)]
+    return min(node_objective(S, r, subset, threshold, relative) for subset in sets)

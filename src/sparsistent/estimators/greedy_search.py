@@ -224,15 +224,20 @@ class GreedySearch(GraphEstimator):
         """
 
         def works(threshold: float) -> bool:
-            try:
-                fit_on(moments, path.edges(threshold))
-            except NoEstimateError:
-                return False
-            return True
+            return has_estimate(moments, path, threshold)
 
         # Above the rounding of six digits, so that the number works as printed.
         gains = sorted({float(f"{gain * (1 + 1e-5):.6g}") for gain in _gains(path)})
         return gains[bisect_left(gains, True, key=works)]
+
+
+def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
+    """Whether there is an estimate on the graph of a path at this threshold."""
+    try:
+        fit_on(moments, path.edges(threshold))
+    except NoEstimateError:
+        return False
+    return True
 
 
 def _gains(path: Path | NeighborhoodPath) -> list[float]:

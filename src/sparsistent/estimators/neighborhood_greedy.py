@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from sparsistent.core.moments import Moments
-from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.greedy_search import GreedySearch, has_estimate
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
 from sparsistent.greedy.refit import FittedGraph
@@ -32,6 +32,17 @@ class NeighborhoodGreedy(GreedySearch):
         neighbour gained: the paper's ν, between 0 and 1.
     combine : {"and", "or"}, default="and"
         Whether an edge needs both of its nodes to choose each other, or one.
+    gain : {"coordinate", "profile"}, default="coordinate"
+        What a neighbour is worth. "coordinate" is the paper's: the loss falls by moving one
+        coefficient. With "profile" all other coefficients of the node move along, for what comes
+        as for what goes; neighbours are exchanged, too, and from a set that is too large the search
+        cuts back to one that is better than what was on the way. It looks for the neighbours A
+        that minimise RSS/2 + ε|A|, or log RSS + ε|A| with "auto", starts at the paper's result
+        among others, and never ends with more than that. It is worth its time, some tens of times
+        the paper's, where variables are strongly correlated. Where the correlations of all pairs
+        take more than 1 GiB, from 11,586 variables on, a node's candidates are those within two
+        steps in the paper's graph, at most 256: a neighbour that is worth nothing without variables
+        from further away is then missed.
     gamma : float, default=1.0
         Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
     alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
@@ -56,7 +67,9 @@ class NeighborhoodGreedy(GreedySearch):
     threshold_, selection_ : float, Selection
         As in :class:`GlobalGreedy`.
     path_ : NeighborhoodPath
-        Every step at every node; gives the graph at any larger threshold.
+        Every step at every node; gives the graph at any larger threshold. With profile gains the
+        steps lead from one to the next of the best sets of a node, and the result at a larger
+        threshold is that with the least objective among the sets that this search has met.
     n_iter_ : int
         The number of steps over all nodes.
 
@@ -81,6 +94,7 @@ class NeighborhoodGreedy(GreedySearch):
         backward_factor: float = 0.5,
         combine: Literal["and", "or"] = "and",
         *,
+        gain: Literal["coordinate", "profile"] = "coordinate",
         alpha: float = 0.05,
         gamma: float = 1.0,
         beta: float = 0.05,
@@ -100,6 +114,7 @@ class NeighborhoodGreedy(GreedySearch):
         super().__init__(
             threshold,
             backward_factor,
+            gain=gain,
             alpha=alpha,
             gamma=gamma,
             beta=beta,
@@ -140,6 +155,7 @@ class NeighborhoodGreedy(GreedySearch):
             self.combine,
             relative,
             None if report is None else lambda done, total: report("search", done, total),
+            self.gain,
         )
 
     @staticmethod
@@ -151,7 +167,15 @@ class NeighborhoodGreedy(GreedySearch):
             # A threshold that is a number is on the paper's scale.
             smallest = float(path.nodes.change[path.nodes.added].min())
             path = self._run(moments, smallest, relative=False)
-        return super()._usable_threshold(moments, path)
+        usable = super()._usable_threshold(moments, path)
+        # A profile search that is run to a threshold may meet other sets than one that has passed
+        # it; at the largest gain the graph is empty, so that this ends.
+        while self.gain == "profile":
+            path = self._run(moments, usable, relative=False)
+            if has_estimate(moments, path, usable):
+                break
+            usable = super()._usable_threshold(moments, path)
+        return usable
 
     def _read_path(
         self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
