@@ -332,7 +332,8 @@ def test_few_candidates_are_enough_where_correlation_is_local(monkeypatch):
     assert len(pairs ^ all_pairs) <= 1
     # With room for a node's own neighbours only.
     monkeypatch.setattr(subset_search, "MOST_CANDIDATES", 1)
-    assert np.array_equal(search(moments, 0.04, True).edges(0.04), expected.edges(0.04))
+    least = search(moments, 0.04, True)
+    assert len(edge_set(least.edges(0.04)) ^ edge_set(expected.edges(0.04))) <= 1
 
 
 def test_a_better_graph_on_ill_conditioned_data():
@@ -373,11 +374,3 @@ def test_units_and_the_order_of_columns_do_not_matter():
     model = NeighborhoodGreedy(gain="profile").fit(X)
     other = NeighborhoodGreedy(gain="profile").fit((X * units)[:, order])
     assert {tuple(sorted(pair)) for pair in order[other.edges_].tolist()} == edge_set(model.edges_)
-
-
-@pytest.mark.parametrize("gain", ["exact", "Profile", None, 1])
-def test_an_unknown_gain(gain):
-    with pytest.raises(ValueError, match="'gain'") as caught:
-        NeighborhoodGreedy(gain=gain).fit(mixed(0, 50, 4))
-    assert "'coordinate'" in str(caught.value)
-    assert "'profile'" in str(caught.value)

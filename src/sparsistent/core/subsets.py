@@ -34,21 +34,30 @@ TIE = 4096
 
 
 @part_of_kernels
+def explained(M, k, column, size, q):
+    """Fill the first entries of q with uᵀM, where u is a column of M; the square of u."""
+    square = 0.0
+    for m in range(size):
+        q[m] = 0.0
+    for a in range(k):
+        x, row = M[a, column], M[a]
+        square += x * x
+        for m in range(size):
+            q[m] += x * row[m]
+    return square
+
+
+@part_of_kernels
 def weigh(M, k, member, r, least, c, v, q, gains, bits):
     """Fill the gains without a member, or with all (``member`` = k); the place of the largest one.
 
     With it comes what removing the member costs. What the others determine gains nothing. The
     maximum is that of the bits as integers, which compilers find several at a time.
     """
-    p, square = c.size, 1.0 if member == k else 0.0
-    for m in range(p):
-        q[m] = 0.0
-    for a in range(0 if member == k else k):
-        x, row = M[a, p + member], M[a]
-        square += x * x
-        for m in range(p):
-            q[m] += x * row[m]
-    y, inverse = q[r] / square, 1.0 / square
+    p = c.size
+    square = explained(M, k if member < k else 0, p + member, p, q)
+    inverse = 1.0 / square if member < k else 0.0
+    y = inverse * q[r]
     for m in range(p):
         left, z = v[m] + q[m] * q[m] * inverse, c[m] + y * q[m]
         gains[m] = z * z / left if left >= least else 0.0
@@ -129,15 +138,9 @@ def explore(S, r, replay, limits, state, candidates, fit):
 
         if w >= 0:
             k -= 1
-            square, last, old = 0.0, M[k, p + w], members[w]
-            for m in range(p + k + 1):
-                q[m] = 0.0
-            for a in range(k + 1):
-                x, row = M[a, p + w], M[a]
-                square += x * x
-                for m in range(p + k + 1):
-                    q[m] += x * row[m]
-            y, inverse, row = q[r] / square, 1.0 / square, M[k]
+            square = explained(M, k + 1, p + w, p + k + 1, q)
+            last, old, row, inverse = M[k, p + w], members[w], M[k], 1.0 / square
+            y = inverse * q[r]
             for m in range(p):
                 c[m] += y * q[m]
                 v[m] += q[m] * q[m] * inverse
