@@ -37,9 +37,10 @@ class NeighborhoodGreedy(GreedySearch):
         coefficient. With "profile" all other coefficients of the node move along, for what comes
         as for what goes; neighbours are exchanged, too, and from a set that is too large the search
         cuts back to one that is better than what was on the way. It looks for the neighbours A
-        that minimise RSS/2 + ε|A|, or log RSS + ε|A| with "auto", starts at the paper's result
-        among others, and never ends with more than that. It is worth its time, some tens of times
-        the paper's, where variables are strongly correlated. Where the correlations of all pairs
+        that minimise RSS/2 + ε|A|, or log RSS + ε|A| where a rule has chosen ε (on the path of
+        coordinate gains), starts at the paper's result among others, and never ends with more than
+        that. It takes tens of times as long and is worth it where variables are strongly
+        correlated. Where the correlations of all pairs
         take more than 1 GiB, from 11,586 variables on, a node's candidates are those within two
         steps in the paper's graph, at most 256: a neighbour that is worth nothing without variables
         from further away is then missed.
@@ -136,9 +137,18 @@ class NeighborhoodGreedy(GreedySearch):
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[NeighborhoodPath, None]:
+        return self._run(moments, threshold, relative=self._relative(), report=report), None
+
+    def _rule_search(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[NeighborhoodPath, None]:
+        relative = self._relative()
+        path = self._run(moments, threshold, relative=relative, report=report, gain="coordinate")
+        return path, None
+
+    def _relative(self) -> bool:
         # The paper's own threshold is on the paper's scale, as a number is.
-        relative = isinstance(self.threshold, str) and self.threshold != "paper"
-        return self._run(moments, threshold, relative=relative, report=report), None
+        return isinstance(self.threshold, str) and self.threshold != "paper"
 
     def _run(
         self,
@@ -147,6 +157,7 @@ class NeighborhoodGreedy(GreedySearch):
         *,
         relative: bool,
         report: Progress | None = None,
+        gain: Literal["coordinate", "profile"] | None = None,
     ) -> NeighborhoodPath:
         return neighborhood_greedy(
             moments,
@@ -155,7 +166,7 @@ class NeighborhoodGreedy(GreedySearch):
             self.combine,
             relative,
             None if report is None else lambda done, total: report("search", done, total),
-            self.gain,
+            gain or self.gain,
         )
 
     @staticmethod
