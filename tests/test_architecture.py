@@ -123,8 +123,7 @@ def test_a_file_of_kernels_stands_alone(name):
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert functions
     for function in functions:
-        (decorator,) = map(ast.unparse, function.decorator_list)
-        assert decorator in ("kernel", "part_of_kernels")
+        assert [ast.unparse(decorator) for decorator in function.decorator_list] == ["kernel"]
         assert ast.get_docstring(function)
 
 

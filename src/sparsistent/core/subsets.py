@@ -14,7 +14,7 @@ arrays that it was given, as in ``core.nodes``.
 
 import math
 
-from sparsistent.core.jit import UNKNOWN, kernel, part_of_kernels
+from sparsistent.core.jit import UNKNOWN, kernel
 
 # Places of ``state``: the size of the active set; the pass, even on the way up; the size at which
 # no candidate was worth its while any more; whether a set was found that beats one of its size; the
@@ -33,7 +33,7 @@ WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 TIE = 4096
 
 
-@part_of_kernels
+@kernel
 def explained(M, k, column, size, q):
     """Fill the first entries of q with uᵀM, where u is a column of M; the square of u."""
     square = 0.0
@@ -47,7 +47,7 @@ def explained(M, k, column, size, q):
     return square
 
 
-@part_of_kernels
+@kernel
 def weigh(M, k, member, r, least, c, v, q, gains, bits):
     """Fill the gains without a member, or with all (``member`` = k); the place of the largest one.
 
