@@ -259,7 +259,7 @@ def refusal(estimator, table):
         (GlobalGreedy(0.1), 20),
         (NeighborhoodGreedy(0.1, combine="or"), 3),
         (NeighborhoodGreedy("ebic", combine="or"), 20),
-        (NeighborhoodGreedy(combine="or", gain="profile"), 20),
+        (NeighborhoodGreedy("ebic", combine="or", gain="profile"), 20),
     ],
 )
 def test_no_estimate_comes_with_a_threshold_that_works(estimator, least):
