@@ -271,3 +271,19 @@ def best_of_all_graphs(S, threshold):
     pairs = list(combinations(range(len(S)), 2))
     graphs = (graph for size in range(len(pairs) + 1) for graph in combinations(pairs, size))
     return min((charged_loss(S, graph, threshold), graph) for graph in graphs)
+
+
+def node_objective(S, r, members, threshold, relative):
+    """What the profile search minimises: RSS/2, or its log at unit variance, and the charges."""
+    members = list(members)
+    value = node_loss(S, r, least_squares(S, r, members))
+    if relative:
+        value = np.log(max(2 * value / S[r, r], 1e-9))
+    return value + threshold * len(members)
+
+
+def best_neighborhood(S, r, threshold, relative):
+    """The least objective over all sets of neighbours, one by one."""
+    others = [t for t in range(len(S)) if t != r]
+    sets = [subset for k in range(len(S)) for subset in combinations(others, k)]
+    return min(node_objective(S, r, subset, threshold, relative) for subset in sets)

@@ -91,7 +91,16 @@ def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["edges.py", "information.py", "relaxation.py", "nodes.py", "takahashi.py", "tiles.py"]
+    "name",
+    [
+        "edges.py",
+        "information.py",
+        "relaxation.py",
+        "nodes.py",
+        "subsets.py",
+        "takahashi.py",
+        "tiles.py",
+    ],
 )
 def test_a_file_of_kernels_stands_alone(name):
     """Numba's cache does not notice changes in other files, and LAPACK calls compile slowly."""

@@ -20,7 +20,7 @@ X = CHAIN.sample(300, random_state=0)
 S = np.cov(X.T, bias=True)
 NAMES = ["age", "bmi", "dose", "expr"]
 
-GREEDY = [GlobalGreedy(), NeighborhoodGreedy()]
+GREEDY = [GlobalGreedy(), NeighborhoodGreedy(), NeighborhoodGreedy(gain="profile")]
 ALL = [*GREEDY, FixedGraph(CHAIN.edges)]
 every_estimator = pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
 every_greedy = pytest.mark.parametrize("estimator", GREEDY, ids=lambda e: type(e).__name__)
@@ -231,7 +231,12 @@ SUM = named(X).assign(total=X[:, 0] + X[:, 1])
 
 @pytest.mark.parametrize(
     "estimator",
-    [GlobalGreedy(1e-4), NeighborhoodGreedy(1e-4), FixedGraph(list(combinations(range(5), 2)))],
+    [
+        GlobalGreedy(1e-4),
+        NeighborhoodGreedy(1e-4),
+        NeighborhoodGreedy(1e-4, gain="profile"),
+        FixedGraph(list(combinations(range(5), 2))),
+    ],
 )
 def test_a_column_that_is_the_sum_of_two_others(estimator):
     """Refused where the graph asks for all three, and named; harmless where it does not."""
@@ -254,6 +259,7 @@ def refusal(estimator, table):
         (GlobalGreedy(0.1), 20),
         (NeighborhoodGreedy(0.1, combine="or"), 3),
         (NeighborhoodGreedy("ebic", combine="or"), 20),
+        (NeighborhoodGreedy("ebic", combine="or", gain="profile"), 20),
     ],
 )
 def test_no_estimate_comes_with_a_threshold_that_works(estimator, least):
@@ -315,6 +321,13 @@ def test_parameters_out_of_range(estimator, parameters, parts):
 
 def test_an_unknown_way_to_combine():
     assert_refused(NeighborhoodGreedy(combine="xor"), X, "'combine'", "'and'", "'or'")
+
+
+@pytest.mark.parametrize("gain", ["exact", "Profile", None, 1])
+@every_greedy
+def test_an_unknown_gain(estimator, gain):
+    wrong = clone(estimator).set_params(gain=gain)
+    assert_refused(wrong, X, "'gain'", "'coordinate'", "'profile'")
 
 
 @every_greedy

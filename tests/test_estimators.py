@@ -27,12 +27,23 @@ CHAIN = GaussianGraphicalModel.chain(P, 0.6)
 NAMES = ["age", "bmi", "dose", "expr", "flow", "gene"]
 X = CHAIN.sample(N, random_state=0) * np.array([1.0, 20.0, 0.05, 3.0, 1.0, 1.0]) + np.arange(P)
 
-GREEDY = [GlobalGreedy(), NeighborhoodGreedy(), NeighborhoodGreedy(combine="or")]
+GREEDY = [
+    GlobalGreedy(),
+    NeighborhoodGreedy(),
+    NeighborhoodGreedy(combine="or"),
+    NeighborhoodGreedy(gain="profile"),
+]
 ALL = [*GREEDY, FixedGraph(CHAIN.edges)]
 
 
 def label(estimator):
-    return type(estimator).__name__ + getattr(estimator, "combine", "").replace("and", "")
+    return "".join(
+        [
+            type(estimator).__name__,
+            getattr(estimator, "combine", "").replace("and", ""),
+            getattr(estimator, "gain", "").replace("coordinate", ""),
+        ]
+    )
 
 
 every_estimator = pytest.mark.parametrize("estimator", ALL, ids=label)

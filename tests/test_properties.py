@@ -27,8 +27,9 @@ greedy_estimators = pytest.mark.parametrize(
         lambda t, nu: GlobalGreedy(t, nu, covariance="precomputed"),
         lambda t, nu: NeighborhoodGreedy(t, nu, covariance="precomputed"),
         lambda t, nu: NeighborhoodGreedy(t, nu, "or", covariance="precomputed"),
+        lambda t, nu: NeighborhoodGreedy(t, nu, gain="profile", covariance="precomputed"),
     ],
-    ids=["global", "and", "or"],
+    ids=["global", "and", "or", "profile"],
 )
 
 

@@ -62,6 +62,10 @@ class NodeSteps:
         total = starts_of(np.where(self.others >= 0, 1, -1))
         return total[1:] - np.repeat(total[self.starts[:-1]], np.diff(self.starts))
 
+    def of_node(self, node: int) -> Integers:
+        """Whom a node adds and removes, in this order."""
+        return self.others[self.starts[node] : self.starts[node + 1]]
+
     def of_nodes(self, nodes: Integers) -> "NodeSteps":
         """The steps of these nodes, in this order."""
         counts = np.diff(self.starts)[nodes]
@@ -172,12 +176,12 @@ def regress(
             break
         k, width, room = state[kernels.ACTIVE], fit[1].size, output[0].size
         if max(k, state[kernels.REJECTED]) == width:
-            fit = _copied(fit, _fit_arrays(2 * width))
+            fit = copied(fit, _fit_arrays(2 * width))
         if state[kernels.STEPS] + k + 2 > room:
-            output = _copied(output, _output_arrays(2 * room))
-            trace = _copied(trace, _trace_arrays(2 * trace[0].size, trace[1].size))
+            output = copied(output, _output_arrays(2 * room))
+            trace = copied(trace, _trace_arrays(2 * trace[0].size, trace[1].size))
         if state[kernels.MEMBERS] + k > trace[1].size:
-            trace = _copied(trace, _trace_arrays(trace[0].size, 2 * trace[1].size))
+            trace = copied(trace, _trace_arrays(trace[0].size, 2 * trace[1].size))
     others, values, drops, losses = (array[: starts[-1]] for array in output)
     entries, members, gammas = trace
     n_sets, n_members = state[kernels.SETS], state[kernels.MEMBERS]
@@ -204,7 +208,7 @@ def _trace_arrays(sets: int, members: int) -> tuple[NDArray[Any], ...]:
     return np.zeros(sets, np.int64), np.empty(members, np.int64), np.empty(members)
 
 
-def _copied(
+def copied(
     old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]
 ) -> tuple[NDArray[Any], ...]:
     """The larger arrays, with what the smaller ones hold."""

@@ -151,10 +151,6 @@ class GlobalGreedy(GreedySearch):
         )
 
     def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
-        if self._is_constrained():
-            raise ValueError(
-                "include and exclude are for gain='coordinate'; set it, or leave them out"
-            )
         try:
             path, fit = profile_greedy(moments, threshold, float(self.backward_factor), report)
         except NoEstimateError:

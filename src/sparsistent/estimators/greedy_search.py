@@ -239,6 +239,10 @@ class GreedySearch(GraphEstimator):
 
     def _wants_profile(self, moments: Moments) -> bool:
         """Whether the paper's result, which is there, is to be improved on."""
+        if self.gain == "profile" and self._is_constrained():
+            raise ValueError(
+                "include and exclude are for gain='coordinate'; set it, or leave them out"
+            )
         if self.gain != "auto":
             return self.gain == "profile"
         if not isinstance(self.threshold, str) or self.threshold == "cv" or self._is_constrained():
@@ -314,15 +318,20 @@ class GreedySearch(GraphEstimator):
         """
 
         def works(threshold: float) -> bool:
-            try:
-                fit_on(moments, path.edges(threshold))
-            except NoEstimateError:
-                return False
-            return True
+            return has_estimate(moments, path, threshold)
 
         # Above the rounding of six digits, so that the number works as printed.
         gains = sorted({float(f"{gain * (1 + 1e-5):.6g}") for gain in _gains(path)})
         return gains[bisect_left(gains, True, key=works)]
+
+
+def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
+    """Whether there is an estimate on the graph of a path at this threshold."""
+    try:
+        fit_on(moments, path.edges(threshold))
+    except NoEstimateError:
+        return False
+    return True
 
 
 def _gains(path: Path | NeighborhoodPath) -> list[float]:

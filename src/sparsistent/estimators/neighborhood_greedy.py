@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.base import Correlation, Missing, Shrinkage
-from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.greedy_search import GreedySearch, has_estimate
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
 from sparsistent.greedy.refit import FittedGraph
@@ -33,6 +33,17 @@ class NeighborhoodGreedy(GreedySearch):
         neighbour gained: the paper's ν, between 0 and 1.
     combine : {"and", "or"}, default="and"
         Whether an edge needs both of its nodes to choose each other, or one.
+    gain : {"auto", "coordinate", "profile"}, default="auto"
+        What a neighbour is worth. "coordinate" is the paper's: the loss falls by moving one
+        coefficient. With "profile" all other coefficients of the node move along, for what comes
+        as for what goes; neighbours are exchanged, too, and from a set that is too large the search
+        cuts back. It looks for the neighbours A that minimise RSS/2 + ε|A|, or log RSS + ε|A| where
+        a rule has chosen ε (on the path of coordinate gains), starts at the paper's result among
+        others, and never ends with more than that. It takes tens of times as long and is worth it
+        where variables are strongly correlated. Where the correlations of all pairs take more than
+        1 GiB, from 11,586 variables on, a node's candidates are those within two steps in the
+        paper's graph, at most 256: a neighbour that is worth nothing without variables from further
+        away is then missed. "auto" chooses as in :class:`GlobalGreedy`.
     gamma : float, default=1.0
         Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
     alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
@@ -54,7 +65,9 @@ class NeighborhoodGreedy(GreedySearch):
     threshold_, selection_ : float, Selection
         As in :class:`GlobalGreedy`.
     path_ : NeighborhoodPath
-        Every step at every node; gives the graph at any larger threshold.
+        Every step at every node; gives the graph at any larger threshold. With profile gains the
+        steps lead from one to the next of the best sets of a node, and the result at a larger
+        threshold is that with the least objective among the sets that this search has met.
     n_iter_ : int
         The number of steps over all nodes.
 
@@ -79,6 +92,7 @@ class NeighborhoodGreedy(GreedySearch):
         backward_factor: float = 0.5,
         combine: Literal["and", "or"] = "and",
         *,
+        gain: Literal["auto", "coordinate", "profile"] = "auto",
         alpha: float = 0.05,
         gamma: float = 1.0,
         beta: float = 0.05,
@@ -103,6 +117,7 @@ class NeighborhoodGreedy(GreedySearch):
         super().__init__(
             threshold,
             backward_factor,
+            gain=gain,
             alpha=alpha,
             gamma=gamma,
             beta=beta,
@@ -129,12 +144,18 @@ class NeighborhoodGreedy(GreedySearch):
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[NeighborhoodPath, None]:
-        # The paper's own threshold is on the paper's scale, as a number is.
-        relative = isinstance(self.threshold, str) and self.threshold != "paper"
-        return self._run(moments, threshold, relative=relative, report=report), None
+        return self._run(moments, threshold, relative=self._relative(), report=report), None
 
     def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
-        pass
+        path = self._run(
+            moments, threshold, relative=self._relative(), report=report, gain="profile"
+        )
+        if has_estimate(moments, path, threshold):
+            self._read_path(moments, path, threshold)
+
+    def _relative(self) -> bool:
+        # The paper's own threshold is on the paper's scale, as a number is.
+        return isinstance(self.threshold, str) and self.threshold != "paper"
 
     def _run(
         self,
@@ -143,6 +164,7 @@ class NeighborhoodGreedy(GreedySearch):
         *,
         relative: bool,
         report: Progress | None = None,
+        gain: Literal["coordinate", "profile"] = "coordinate",
     ) -> NeighborhoodPath:
         return neighborhood_greedy(
             moments,
@@ -152,6 +174,7 @@ class NeighborhoodGreedy(GreedySearch):
             relative,
             None if report is None else lambda done, total: report("search", done, total),
             self._constraints(),
+            gain,
         )
 
     @staticmethod

@@ -27,10 +27,12 @@ from scipy import sparse
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments
 from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
+from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.path import Path, Step
 
 Combine = Literal["and", "or"]
+Gain = Literal["coordinate", "profile"]
 Integers = NDArray[np.int64]
 
 # All correlations are made when they fit in this many bytes.
@@ -164,8 +166,12 @@ def neighborhood_greedy(
     relative: bool,
     progress: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    gain: Gain = "coordinate",
 ) -> NeighborhoodPath:
-    """Run Algorithm 2; ``progress`` is told now and then how many of how many nodes are done."""
+    """Run Algorithm 2, and with profile gains the search for better sets that starts at its result.
+
+    ``progress`` is told now and then how many of how many nodes are done.
+    """
     variance = moments.scale**2
     least = np.full(variance.size, LEAST_GAIN)
     if not relative:
@@ -174,10 +180,18 @@ def neighborhood_greedy(
         by_node(pairs, variance.size) for pairs in (constraints.include, constraints.exclude)
     )
     rule = Rule(least, threshold if relative else 0.0, nu, forced, barred)
-    if (rows := _rows(moments)) is None:
-        steps = search_correlations(moments.correlation, rule, progress)
+    rows = _rows(moments)
+    first, second = (progress, None) if gain == "coordinate" else _halves(progress)
+    if rows is None:
+        steps = search_correlations(moments.correlation, rule, first)
     else:
-        steps = search_rows(rows, rule, progress)
+        steps = search_rows(rows, rule, first)
+    if gain == "profile":
+        steps = (
+            improve_correlations(moments.correlation, steps, rule, second)
+            if rows is None
+            else improve_rows(rows, steps, rule, second)
+        )
     return NeighborhoodPath(_node_paths(steps, variance, threshold, relative), combine, relative)
 
 
@@ -204,6 +218,16 @@ def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> 
             gamma[places] = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
+
+
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Progress of two searches, one after the other."""
+    if progress is None:
+        return None, None
+    return (
+        lambda done, total: progress(done, 2 * total),
+        lambda done, total: progress(total + done, 2 * total),
+    )
 
 
 def _rows(moments: Moments) -> Array | None:
