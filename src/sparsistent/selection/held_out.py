@@ -9,7 +9,7 @@ Likelihood alone has no objection to edges that are of hardly any use. So an edg
 that it has not seen, what BIC charges for it: log n of twice the log-likelihood.
 
 Which shares? For the complete graph the best one comes from one eigendecomposition a fold. A
-sparser graph has less to shrink, so shares are tried from there downwards, as long as scores rise.
+sparser graph has less to shrink, so shares are tried from there downwards.
 """
 
 import math
@@ -182,7 +182,8 @@ def held_out_choice(
     ``recorder(fit, threshold)`` with the estimates that it meets, from large thresholds to small
     ones, until that returns True. Where it records one estimate, whatever the threshold, the choice
     is one of shrinkage alone; where it records none, this shrinkage is not chosen. Shrinkages are
-    tried in the order given, or, without any, from the best for the complete graph downwards.
+    tried in the order given, or, without any, from the best for the complete graph downwards; where
+    paths are recorded, as long as the criterion rises.
     """
     parts = _parts(table, folds)
     if shrinkages is None:
@@ -200,7 +201,10 @@ def held_out_choice(
             )
             if all(trace.scores.size for trace in traces):
                 curves.append(_compare(share, traces, charge))
-                if curves[-1].criterion.max() < max(curve.criterion.max() for curve in curves):
+                # A path is long, one estimate is not.
+                is_long = max(trace.scores.size for trace in traces) > 1
+                best = max(curve.criterion.max() for curve in curves)
+                if is_long and curves[-1].criterion.max() < best:
                     break
     if report is not None:
         report("held out", len(shrinkages), len(shrinkages))
