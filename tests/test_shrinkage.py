@@ -286,6 +286,13 @@ def test_cv_chooses_threshold_and_shrinkage_together(estimator):
     assert fixed.selection_.criterion.max() <= both.selection_.criterion.max() + 1e-9
 
 
+@pytest.mark.parametrize("threshold", ["auto", "fwer", "fdr", "ebic", "cv", "stars"])
+@every_greedy
+def test_no_rule_minds_that_nothing_is_left(estimator, threshold):
+    model = clone(estimator).set_params(threshold=threshold, shrinkage=1, random_state=0)
+    assert len(model.fit(X).edges_) == 0
+
+
 @every_greedy
 def test_cv_scores_what_an_estimator_would(estimator):
     """The criterion at the chosen threshold, by fitting each fold anew."""

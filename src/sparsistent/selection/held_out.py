@@ -20,7 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import Array, Moments, shrunk
+from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
 from sparsistent.core.tables import Table, repaired
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.curve import Selection
@@ -78,7 +78,7 @@ class HeldOut:
 def least_threshold(moments: Moments) -> float:
     """How far a path need go at most: half of what AIC charges, of shrunk gains."""
     assert moments.n_samples is not None
-    return (1.0 - moments.shrinkage) ** 2 / moments.n_samples
+    return max((1.0 - moments.shrinkage) ** 2 / moments.n_samples, LEAST_GAIN)
 
 
 class Recorder:
