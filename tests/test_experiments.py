@@ -143,9 +143,11 @@ def test_greedy_methods_are_the_estimators(case):
         threshold = draw.thresholds[k]
         if threshold < trial.GLOBAL_END * draw.rate:
             continue
-        edges = GlobalGreedy(threshold).fit(draw.X).edges_
+        edges = GlobalGreedy(threshold, gain="coordinate").fit(draw.X).edges_
         assert everywhere[0][k] == np.array_equal(edges, draw.model.edges)
-        signs = NeighborhoodGreedy(threshold).fit(draw.X).neighborhoods_.toarray()
+        signs = (
+            NeighborhoodGreedy(threshold, gain="coordinate").fit(draw.X).neighborhoods_.toarray()
+        )
         assert everywhere[1][k] == np.array_equal(signs, draw.true_signs)
 
 
