@@ -217,7 +217,7 @@ def test_false_edges_on_an_empty_graph(rule, n):
     assert 0.05 - 4 * error <= alarms / draws <= 0.05 + 3 * error
     for _ in range(20):
         data = random.normal(size=(n, p))
-        model = GlobalGreedy(rule).fit(data)
+        model = GlobalGreedy(rule, gain="coordinate").fit(data)
         gains = [step.score for step in model.path_ if step.added]
         assert model.threshold_ == threshold or max(gains) > threshold
 

@@ -40,9 +40,11 @@ from sparsistent.selection.thresholds import Noise
 
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
-# By itself a fit looks beyond the paper's result for up to so many variables, one of which keeps
-# less than 1/STEEP of its variance given the others: there the paper's search errs.
+# By itself a fit looks beyond the paper's result for up to so many variables with so many samples
+# each, one of which keeps less than 1/STEEP of its variance given the others: there the paper's
+# search errs, and there are enough samples to tell.
 FEW_VARIABLES = 128
+SAMPLES_EACH = 2
 STEEP = 5.0
 
 
@@ -247,7 +249,8 @@ class GreedySearch(GraphEstimator):
             return self.gain == "profile"
         if not isinstance(self.threshold, str) or self.threshold == "cv" or self._is_constrained():
             return False
-        if moments.scale.size > FEW_VARIABLES:
+        n, p = moments.n_samples, moments.scale.size
+        if n is None or n < SAMPLES_EACH * p or p > FEW_VARIABLES:
             return False
         return bool((self.precision_.diagonal() * moments.scale**2).max() > STEEP)
 
