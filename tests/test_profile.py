@@ -143,6 +143,28 @@ def test_the_estimator():
         GlobalGreedy(gain="partial").fit(X)
 
 
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_very_few_variables(p):
+    X = np.random.default_rng(0).normal(size=(50, p))
+    model = GlobalGreedy(0.5, gain="profile").fit(X)
+    assert len(model.edges_) == 0
+
+
+def test_sparse_rows():
+    """Rows of W that hold fewer entries than a block has nodes."""
+    model = GaussianGraphicalModel.chain(700, 0.6)
+    X = model.sample(200, random_state=0)
+    threshold = (np.log(200) + 4 * np.log(700)) / 200
+    found = GlobalGreedy(threshold, gain="profile", sparse_output=True).fit(X)
+    paper = GlobalGreedy(threshold, gain="coordinate", sparse_output=True).fit(X)
+    F = [
+        loss + threshold * len(fitted.edges_)
+        for loss, fitted in ((found.path_.loss, found), (paper.path_[-1].loss, paper))
+    ]
+    assert F[0] <= F[1] + 1e-3 * threshold
+    assert found.certificate_ <= 1e-6
+
+
 def test_by_itself_it_searches_further_only_among_strong_dependences():
     weak = GaussianGraphicalModel.chain(8, 0.5).sample(300, random_state=0)
     strong = GaussianGraphicalModel.chain(8, 0.97).sample(300, random_state=0)

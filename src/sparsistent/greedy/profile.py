@@ -295,7 +295,9 @@ def _moves_around(fit: FittedGraph, node: int, threshold: float) -> list[Move]:
         S, diagonal = rows.source, fit.theta_diagonal
         return predict_moves(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
     strengths = np.abs(rows.row(node))
-    level = max(NEAR, np.partition(strengths, -BLOCK_NODES)[-BLOCK_NODES])
+    level = NEAR
+    if strengths.size > BLOCK_NODES:
+        level = max(level, np.partition(strengths, -BLOCK_NODES)[-BLOCK_NODES])
     V, _, first, degree, neighbor, edge, _ = open_block(fit, np.array([node]), level, fit.p)
     nodes = np.sort(fit.found[: len(V)])
     order = np.argsort(fit.found[: len(V)])
