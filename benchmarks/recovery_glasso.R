@@ -10,7 +10,7 @@ for (draw in seq_len(as.integer(arguments[4]))) {
   S <- matrix(readBin(data, "double", p * p), p, p)
   largest <- max(abs(S[upper.tri(S)]))
   best <- c(Inf, Inf)
-  for (rho in exp(seq(log(0.9 * largest), log(0.05 * largest), length.out = 40))) {
+  for (rho in exp(seq(log(0.9 * largest), log(0.05 * largest), length.out = 100))) {
     found <- abs(glasso::glasso(S, rho)$wi[upper.tri(S)]) > 1e-8
     wrong <- c(sum(truth & !found), sum(found & !truth))
     if (sum(wrong) < sum(best)) best <- wrong

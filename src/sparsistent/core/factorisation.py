@@ -100,8 +100,8 @@ class DenseFactorisation:
 
     def inverse_at(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> tuple[Array, Array]:
         """The inverse at some pairs, and its diagonal."""
-        inverse = self.solve(np.eye(len(self.matrix)))
-        return inverse[i, j], inverse.diagonal()
+        lower, _ = dense_linalg.lapack.dpotri(self.lower, lower=True)
+        return lower[np.maximum(i, j), np.minimum(i, j)], lower.diagonal()
 
 
 def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:

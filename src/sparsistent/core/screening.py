@@ -30,6 +30,8 @@ LARGEST_ERROR = 0.05
 DIRECTIONS = 4
 # Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
 SLICE = 20_000_000
+# Up to this many variables all correlations are cheaper than directions.
+FEW = 128
 
 
 class StrongPairs(NamedTuple):
@@ -149,7 +151,7 @@ def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:
     neighbours, and other projections tell most of the rest apart: only few products are needed. Of
     very many collinear pairs not all are compared, so that the one named need not be the closest.
     """
-    if moments.unit is None:
+    if moments.unit is None or len(moments.unit) <= FEW:
         return _largest_if_collinear(moments.correlation)
     unit = moments.unit
     p, n = unit.shape

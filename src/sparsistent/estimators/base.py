@@ -175,8 +175,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
         """Set what every estimator has, from the estimate at unit variances."""
         precision, self.certificate_ = estimate(fit)
-        edges = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
-        self.edges_ = edges[np.lexsort(edges.T[::-1])]
+        self.edges_ = fit.graph.pairs()
         self.location_ = moments.location
         self._moments = moments
         i, j = precision.tocoo().coords

@@ -9,6 +9,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +26,7 @@ from sparsistent.estimators.base import (
 from sparsistent.estimators.edges import read_constraints
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
-from sparsistent.greedy.constraints import Constraints
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
@@ -182,6 +183,8 @@ class GreedySearch(GraphEstimator):
             self._search_further(moments, threshold, report)
 
     def _constraints(self) -> Constraints:
+        if not self._is_constrained():
+            return NO_CONSTRAINTS
         return read_constraints(self.include, self.exclude, column_names(self))
 
     def _reject_included(self, moments: Moments) -> None:
@@ -347,7 +350,9 @@ def _gains(path: Path | NeighborhoodPath) -> list[float]:
 
 def _differences(fit: FittedGraph, edges: Any) -> list[tuple[int, int, bool]]:
     """Which edges go and come on the way from an estimate's graph to another."""
-    present = {(min(i, j), max(i, j)) for i, j in fit.graph.ends[: fit.graph.n_edges].tolist()}
-    wanted = set(map(tuple, edges.tolist()))
+    pairs = fit.graph.pairs()
+    if np.array_equal(pairs, edges):
+        return []
+    present, wanted = set(map(tuple, pairs.tolist())), set(map(tuple, edges.tolist()))
     gone, new = sorted(present - wanted), sorted(wanted - present)
     return [*((i, j, False) for i, j in gone), *((i, j, True) for i, j in new)]

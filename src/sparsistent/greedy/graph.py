@@ -42,17 +42,23 @@ class Graph:
         """The neighbours of a node, in no order."""
         return self.neighbor[self.slots(node)]
 
+    def pairs(self) -> Integers:
+        """The ends of all edges, the smaller first: an (m, 2) array, sorted."""
+        pairs = np.sort(self.ends[: self.n_edges], axis=1)
+        return pairs[np.lexsort(pairs.T[::-1])]
+
     def link(self, i: int, j: int) -> int:
         """Add an edge: its number, which is the largest."""
         number = self.n_edges
         if number == len(self.ends):
             self.ends = doubled(self.ends)
         for node, other in ((i, j), (j, i)):
-            if self.degree[node] == self._room[node]:
+            degree = self.degree.item(node)
+            if degree == self._room.item(node):
                 self._move(node)
-            slot = self.first[node] + self.degree[node]
+            slot = self.first.item(node) + degree
             self.neighbor[slot], self.edge[slot] = other, number
-            self.degree[node] += 1
+            self.degree[node] = degree + 1
         self.ends[number] = i, j
         self.n_edges += 1
         return number

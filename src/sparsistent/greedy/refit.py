@@ -185,11 +185,20 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
 
 
 def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
-    """Refit the nodes around a pair to this share of the tolerance."""
+    """Refit the nodes around a pair to this share of the tolerance.
+
+    Of few variables, what that makes of the loss is counted with the next change of the graph.
+    """
     change, pair, tolerance = Change(), np.array([i, j]), fit.tolerance
     fit.tolerance *= share
     try:
-        if _relax(fit, pair, NOBODY, NEAR, 0.0, change)[0] == 0.0:
+        if fit.is_small:
+            change.everywhere = True
+            limit = MOST_UPDATES * fit.p
+            done = _relax_everywhere(fit, pair, NOBODY, 0.0, fit.tolerance, limit)
+        else:
+            done, _ = _relax(fit, pair, NOBODY, NEAR, 0.0, change)
+        if done == 0.0:
             solve_components(fit, pair, change)
     finally:
         fit.tolerance = tolerance
@@ -309,6 +318,11 @@ def _relax(
     if fit.is_small or len(V) == 0:
         change.everywhere = True
         share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
+        if share > 0.0:
+            graph = fit.graph
+            lists = graph.first, graph.degree, graph.neighbor, graph.edge
+            _note_loss(fit, rows.matrix, fit._everyone, *lists)
+            fit._loss_age += 1
         return share, NOBODY
     nodes = fit.found[: len(V)].copy()
     share, touched = kernels.relax(
@@ -378,9 +392,6 @@ def _relax_everywhere(
         LEAST_VARIANCE,
         limit,
     )
-    if share > 0.0:
-        _note_loss(fit, W, fit._everyone, graph.first, graph.degree, graph.neighbor, graph.edge)
-        fit._loss_age += 1
     return share
 
 

@@ -31,7 +31,7 @@ FEW_ALPHA = 0.05
 MOST_NOISE = 1 / 3
 # Strengths, in units of scores: from this much above the clear edges' least score, in such steps,
 # over a range beyond which nothing reaches down to the window.
-OFFSET, STEP, RANGE = 1.0, 0.25, 6.0
+OFFSET, STEP, RANGE = 0.5, 0.25, 6.0
 ROUNDS = 60
 BINS = 240
 
@@ -68,7 +68,7 @@ def cut_between_noise_and_edges(cut: Cut, gains: Array, curve: Array) -> tuple[f
     >>> cut = Cut(Noise(n_samples=1000, n_features=30))
     >>> strong, mixed = np.linspace(0.3, 0.1, 40), np.linspace(0.3, 0.025, 40)
     >>> [round(cut_between_noise_and_edges(cut, gains, gains)[0], 4) for gains in (strong, mixed)]
-    [0.0205, 0.0154]
+    [0.0205, 0.015]
     """
     noise = cut.noise
     clear = gains[gains > cut.largest]
