@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sparsistent.core.moments import (
     tile_side,
     upper_tiles,
 )
-from sparsistent.core.screening import collinear_pair, product_error, strong_pairs
+from sparsistent.core.screening import product_error, strong_pairs
 from sparsistent.core.tiles import pair_products
 
 
@@ -348,6 +349,14 @@ def test_an_interrupt_ends_the_threads(threads, monkeypatch):
 
 
 # Collinear pairs
+
+
+def collinear_pair(moments):
+    """By directions; the correlations of few variables must find one, too."""
+    with mock.patch.object(screening, "FEW", 0):
+        found = screening.collinear_pair(moments)
+    assert (found is None) == (screening.collinear_pair(moments) is None)
+    return found
 
 
 def closest_by_brute_force(unit):
