@@ -2,19 +2,25 @@
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from threading import Event
 from typing import TypeVar
 
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those of linear algebra; looking for them takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 def blas_threads() -> int:
     """How many threads linear algebra may use at this moment; one where it does not say."""
-    allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return min(allowed, default=1)
+    return min((library["num_threads"] for library in _libraries().info()), default=1)
 
 
 def in_threads(
