@@ -17,12 +17,13 @@ bounds that cost nothing, and again when its row of W has changed.
 
 import math
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 
 import numpy as np
+from scipy import linalg
 
 from sparsistent.core.jit import UNKNOWN
 from sparsistent.core.moments import Array, Moments
@@ -37,15 +38,18 @@ from sparsistent.greedy.global_greedy import (
 )
 from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile_moves import Move, predict_moves
+from sparsistent.greedy.profile_moves import Model, Move, quadratic_model
 from sparsistent.greedy.refit import (
     FEW,
     NEAR,
+    Change,
     FittedGraph,
     NoEstimateError,
     delete_edge,
     insert_edge,
+    link,
     open_block,
+    solve_components,
 )
 
 Progress = Callable[[str, int, int], object]
@@ -54,7 +58,8 @@ Pair = tuple[int, int]
 # How far down the threshold goes, in how many levels, and the edges, for each variable and at most,
 # beyond those at the threshold itself with which it turns back.
 LOWEST = 0.04
-LEVELS = 6
+LEVELS = (0.3, 0.55)
+ROUNDS = 3
 EXTRA = 2.0
 MOST_EXTRA = 128
 # A refit's tolerance, as a share of the smallest |s − w| that matters.
@@ -187,15 +192,15 @@ def profile_search(
     path = take_steps(fit, threshold, nu, report=report)
     if path.obstacle is not None:
         fit = _start(blank, Path(path.steps, threshold).edges(threshold), threshold).fit
-    found = [deepcopy(fit)]
+    found = [_snapshot(fit)]
     descent = Descent(blank, fit, report)
-    for go_on in (partial(_descend, patience=PATIENCE), _detour):
+    for go_on in (_over_dense, _ascend):
         try:
             go_on(descent, threshold)
         except NoEstimateError:
             # With too few samples the loss has no minimum: what was found so far will do.
             break
-        found.append(deepcopy(descent.fit))
+    found.append(descent.fit)
     fit = _best(found, threshold)
     return ProfilePath(threshold, _edges(fit), fit.loss + offset, descent.n_moves, blank), fit
 
@@ -221,30 +226,47 @@ def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:
     return best
 
 
-def _detour(descent: Descent, threshold: float) -> None:
-    """Go down to smaller thresholds until the graph is over-dense, and back up."""
-    most = descent.fit.graph.n_edges + min(EXTRA * descent.fit.p, MOST_EXTRA)
-    levels = (threshold * np.geomspace(1.0, LOWEST, LEVELS + 1)).tolist()
-    depth = 0
-    while depth < LEVELS and descent.fit.graph.n_edges < most:
-        depth += 1
-        _descend(descent, levels[depth], PATIENCE_ON_THE_WAY, most)
-    for level in levels[depth - 1 : 0 : -1]:
-        _descend(descent, level, PATIENCE_ON_THE_WAY)
-    _descend(descent, threshold, PATIENCE)
+def _over_dense(descent: Descent, threshold: float) -> None:
+    """Add the pairs with the strongest partial correlations in the saturated model."""
+    fit = descent.fit
+    p, S = fit.p, fit.rows.source
+    precision = linalg.inv(S)
+    unit = np.sqrt(precision.diagonal())
+    strength = np.abs(np.triu(precision / np.outer(unit, unit), 1))
+    i, j = fit.graph.ends[: fit.graph.n_edges].T
+    strength[np.minimum(i, j), np.maximum(i, j)] = 0.0
+    extra = int(min(EXTRA * p, MOST_EXTRA))
+    strongest = np.argsort(-strength, axis=None, kind="stable")[:extra]
+    for place in strongest.tolist():
+        i, j = divmod(place, p)
+        link(fit, i, j, float(S[i, j]))
+    solve_components(fit, np.arange(p), Change())
+
+
+def _ascend(descent: Descent, threshold: float) -> None:
+    """Rise from small thresholds to the one that counts, and again for as long as that helps."""
+    best: FittedGraph | None = None
+    for _ in range(ROUNDS):
+        for level in LEVELS:
+            _descend(descent, level * threshold, PATIENCE_ON_THE_WAY)
+        _descend(descent, threshold, PATIENCE)
+        F = _penalised(descent.fit, threshold)
+        if best is not None and F > _penalised(best, threshold) - _least(best) * threshold:
+            descent.fit = best
+            return
+        best = _snapshot(descent.fit)
 
 
 def _descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
     """Carry out moves that lower F until there are none, or there are too many edges."""
     descent.drift.fill(np.inf)
-    descent.vain.clear()
     _at_tolerance(descent.fit, threshold)
     while descent.fit.graph.n_edges < most:
         node = _next_node(descent, threshold)
         if node is None:
             return
-        moves = _moves_around(descent.fit, node, threshold)
-        if not _carry_out(descent, moves, threshold, patience):
+        model = _model_around(descent.fit, node, threshold)
+        if not _carry_out(descent, model, threshold, patience):
             if descent.fit.p <= WHOLE:
                 return
             descent.drift[node] = 0.0
@@ -286,14 +308,14 @@ def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
     return bool((bound > INTERESTING * threshold).any())
 
 
-def _moves_around(fit: FittedGraph, node: int, threshold: float) -> list[Move]:
-    """Predicted moves in the block around a node, or for few variables anywhere."""
+def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None:
+    """A model of the block around a node, or for few variables of the whole graph."""
     rows, graph = fit.rows, fit.graph
     if fit.p <= WHOLE:
         m = graph.n_edges
         i, j = np.sort(graph.ends[:m], axis=1).T
         S, diagonal = rows.source, fit.theta_diagonal
-        return predict_moves(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
+        return quadratic_model(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
     strengths = np.abs(rows.row(node))
     level = NEAR
     if strengths.size > BLOCK_NODES:
@@ -307,7 +329,7 @@ def _moves_around(fit: FittedGraph, node: int, threshold: float) -> list[Move]:
     slots = np.concatenate([np.arange(a, a + d) for a, d in zip(first, degree, strict=True)])
     i, j = place[ends], place[neighbor[slots]]
     once = i < j
-    moves = predict_moves(
+    model = quadratic_model(
         V[np.ix_(order, order)],
         rows.correlations(nodes),
         fit.theta_diagonal[nodes],
@@ -316,55 +338,56 @@ def _moves_around(fit: FittedGraph, node: int, threshold: float) -> list[Move]:
         j[once],
         threshold,
     )
-    names = nodes.tolist()
-
-    def renamed(pair: Pair | None) -> Pair | None:
-        return None if pair is None else (names[pair[0]], names[pair[1]])
-
-    return [Move(move.change, renamed(move.add), renamed(move.remove)) for move in moves]
+    return None if model is None else model.renamed(nodes)
 
 
-def _carry_out(descent: Descent, moves: list[Move], threshold: float, patience: int) -> int:
+def _carry_out(
+    descent: Descent, model: Model | None, threshold: float, patience: int
+) -> int:
     """Carry out the good ones among predicted moves: how many there were."""
     whole, done, vain = descent.fit.p <= WHOLE, 0, 0
-    for move in moves:
-        limit = NEARLY * moves[0].change if done else HOPE * threshold if whole else 0.0
-        if move.change > limit or vain == patience:
+    while model is not None and vain < patience:
+        move = model.best_move(threshold)
+        limit = 0.0 if done or not whole else HOPE * threshold
+        if move is None or move.change > limit:
             break
-        if _is_possible(descent, move):
-            if _try(descent, move, threshold):
-                done += 1
-            else:
-                vain += 1
-                if not whole:
-                    descent.vain.add((move.add, move.remove))
+        if move.add in descent.hopeless or not _try(descent, move, threshold):
+            model.rule_out(move)
+            vain += 1
+        else:
+            done += 1
+            model.carry_out(move)
+            if whole:
+                _read_values(descent.fit, model)
     descent.n_moves += done
     if descent.report is not None and monotonic() - descent.reported > REPORT_EVERY:
         descent.reported = monotonic()
-        descent.report("moves", descent.n_moves, descent.n_moves + len(moves))
+        descent.report("moves", descent.n_moves, descent.n_moves + 1)
     return done
 
 
-def _is_possible(descent: Descent, move: Move) -> bool:
-    graph = descent.fit.graph
-    if (move.add, move.remove) in descent.vain:
-        return False
-    if move.remove is not None and move.remove[1] not in graph.neighbors(move.remove[0]):
-        return False
-    if move.add is None:
-        return True
-    return move.add not in descent.hopeless and move.add[1] not in graph.neighbors(move.add[0])
+def _read_values(fit: FittedGraph, model: Model) -> None:
+    """What the entries of a model of the whole graph are after a refit."""
+    m = fit.graph.n_edges
+    i, j = fit.graph.ends[:m].T
+    values = 2.0 * (fit.rows.source - fit.rows.matrix)
+    values[i, j] = values[j, i] = fit.theta[:m]
+    model.value[:] = values[model.pairs[:, 0], model.pairs[:, 1]]
 
 
 def _try(descent: Descent, move: Move, threshold: float) -> bool:
     """Carry out a move, and take it back unless it lowers F."""
     fit = descent.fit
     before, drift = _penalised(fit, threshold), descent.drift.copy()
+    saved = _snapshot(fit) if fit.rows.is_dense else None
     try:
         _change(descent, move.add, move.remove)
         if _penalised(fit, threshold) < before - _least(fit) * threshold:
             return True
-        _change(descent, move.remove, move.add)
+        if saved is None:
+            _change(descent, move.remove, move.add)
+        else:
+            descent.fit = saved
         descent.drift = drift
     except NoEstimateError:
         # There is no estimate beyond this move, and what is left of the attempt is of no use.
@@ -398,6 +421,19 @@ def _start(blank: CovarianceRows, edges: Integers, threshold: float) -> Descent:
     """A descent that begins at this graph."""
     fit = fit_graph(deepcopy(blank), [(i, j) for i, j in edges.tolist()])
     return Descent(blank, _at_tolerance(fit, threshold))
+
+
+def _snapshot(fit: FittedGraph) -> FittedGraph:
+    """A twin of a fit with a dense W that goes its own way."""
+    twin, rows, graph = copy(fit), copy(fit.rows), copy(fit.graph)
+    twin.rows, twin.graph = rows, graph
+    rows.matrix = rows.matrix.copy()
+    for name in ("theta", "sample", "cost", "cost_tops", "change", "pending"):
+        setattr(twin, name, getattr(twin, name).copy())
+    twin.theta_diagonal, twin.change_diagonal = fit.theta_diagonal.copy(), fit.change_diagonal.copy()
+    for name in ("first", "degree", "neighbor", "edge", "ends", "_room"):
+        setattr(graph, name, getattr(graph, name).copy())
+    return twin
 
 
 def _at_tolerance(fit: FittedGraph, threshold: float) -> FittedGraph:
