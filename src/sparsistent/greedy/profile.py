@@ -23,9 +23,9 @@ from functools import partial
 from time import monotonic
 
 import numpy as np
-from scipy import linalg
 
 from sparsistent.core.jit import UNKNOWN
+from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Array, Moments
 from sparsistent.greedy.candidates import least_difference
 from sparsistent.greedy.covariance_rows import CovarianceRows
@@ -58,10 +58,10 @@ Pair = tuple[int, int]
 # How far down the threshold goes, in how many levels, and the edges, for each variable and at most,
 # beyond those at the threshold itself with which it turns back.
 LOWEST = 0.04
-LEVELS = (0.3, 0.55)
-ROUNDS = 3
+LEVELS = (0.25, 0.5)
 EXTRA = 2.0
 MOST_EXTRA = 128
+RIDGE = 0.03
 # A refit's tolerance, as a share of the smallest |s − w| that matters.
 TOLERANCE = 3e-3
 # A move counts when it lowers F by more than this share of the threshold. Up to so many variables
@@ -79,7 +79,7 @@ PATIENCE_ON_THE_WAY = 2
 # Up to this many variables a prediction is for the whole graph; beyond, for a block of so many. The
 # share of the threshold that a pair must be able to gain to be a reason to look at its nodes. A row
 # of W that moves by this share of what matters is looked at again.
-WHOLE = 128
+WHOLE = 256
 BLOCK_NODES = 40
 INTERESTING = 0.8
 DRIFT = 0.1
@@ -158,6 +158,7 @@ class Descent:
     report: Progress | None = None
     n_moves: int = 0
     reported: float = 0.0
+    found: list[FittedGraph] = field(default_factory=list)
     drift: Array = field(init=False)
     hopeless: set[Pair] = field(default_factory=set)
     vain: set[tuple[Pair | None, Pair | None]] = field(default_factory=set)
@@ -192,16 +193,15 @@ def profile_search(
     path = take_steps(fit, threshold, nu, report=report)
     if path.obstacle is not None:
         fit = _start(blank, Path(path.steps, threshold).edges(threshold), threshold).fit
-    found = [_snapshot(fit)]
     descent = Descent(blank, fit, report)
-    for go_on in (_over_dense, _ascend):
-        try:
-            go_on(descent, threshold)
-        except NoEstimateError:
-            # With too few samples the loss has no minimum: what was found so far will do.
-            break
-    found.append(descent.fit)
-    fit = _best(found, threshold)
+    descent.found.append(deepcopy(fit))
+    try:
+        _thicken(descent, threshold)
+        _rise(descent, threshold)
+    except NoEstimateError:
+        # With too few samples the loss has no minimum: what was found so far will do.
+        pass
+    fit = _best(descent.found, threshold)
     return ProfilePath(threshold, _edges(fit), fit.loss + offset, descent.n_moves, blank), fit
 
 
@@ -226,35 +226,48 @@ def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:
     return best
 
 
-def _over_dense(descent: Descent, threshold: float) -> None:
-    """Add the pairs with the strongest partial correlations in the saturated model."""
+def _thicken(descent: Descent, threshold: float) -> None:
+    """Make the graph over-dense.
+
+    For few variables by the strongest partial correlations in the saturated model, for more by
+    going down to smaller thresholds.
+    """
     fit = descent.fit
-    p, S = fit.p, fit.rows.source
-    precision = linalg.inv(S)
-    unit = np.sqrt(precision.diagonal())
-    strength = np.abs(np.triu(precision / np.outer(unit, unit), 1))
-    i, j = fit.graph.ends[: fit.graph.n_edges].T
-    strength[np.minimum(i, j), np.maximum(i, j)] = 0.0
-    extra = int(min(EXTRA * p, MOST_EXTRA))
-    strongest = np.argsort(-strength, axis=None, kind="stable")[:extra]
-    for place in strongest.tolist():
-        i, j = divmod(place, p)
-        link(fit, i, j, float(S[i, j]))
-    solve_components(fit, np.arange(p), Change())
-
-
-def _ascend(descent: Descent, threshold: float) -> None:
-    """Rise from small thresholds to the one that counts, and again for as long as that helps."""
-    best: FittedGraph | None = None
-    for _ in range(ROUNDS):
-        for level in LEVELS:
-            _descend(descent, level * threshold, PATIENCE_ON_THE_WAY)
+    extra = int(min(EXTRA * fit.p, MOST_EXTRA))
+    if fit.p > WHOLE:
         _descend(descent, threshold, PATIENCE)
-        F = _penalised(descent.fit, threshold)
-        if best is not None and F > _penalised(best, threshold) - _least(best) * threshold:
-            descent.fit = best
-            return
-        best = _snapshot(descent.fit)
+        descent.found.append(deepcopy(descent.fit))
+        most = descent.fit.graph.n_edges + extra
+        for level in LEVELS[::-1]:
+            _descend(descent, level * threshold, PATIENCE_ON_THE_WAY, most)
+        return
+    for i, j in _strongest_pairs(fit, extra).tolist():
+        link(fit, i, j, fit.rows.correlation(i, j))
+    if extra:
+        solve_components(fit, np.arange(fit.p), Change())
+
+
+def _strongest_pairs(fit: FittedGraph, count: int) -> Integers:
+    """Pairs outside the graph with the largest partial correlations given all others."""
+    S, m = fit.rows.source, fit.graph.n_edges
+    try:
+        precision = invert(S)
+    except np.linalg.LinAlgError:
+        precision = invert(S + RIDGE * np.eye(fit.p))
+    strength = np.abs(precision) / np.sqrt(np.outer(precision.diagonal(), precision.diagonal()))
+    i, j = fit.graph.ends[:m].T
+    strength[i, j] = strength[j, i] = 0.0
+    first, second = np.triu_indices(fit.p, 1)
+    order = np.argsort(-strength[first, second], kind="stable")[:count]
+    return np.column_stack([first[order], second[order]])
+
+
+def _rise(descent: Descent, threshold: float) -> None:
+    """Come from small thresholds to the one that counts, cutting the graph back."""
+    for level in LEVELS:
+        _descend(descent, level * threshold, PATIENCE_ON_THE_WAY)
+    _descend(descent, threshold, PATIENCE)
+    descent.found.append(descent.fit)
 
 
 def _descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
