@@ -63,11 +63,13 @@ def sweep(tableau, value, free, a, least):
 
 @kernel
 def gain(x):
+    """What an entry is worth that gains x by the quadratic model."""
     return -math.log1p(-min(x, MOST_GAINED))
 
 
 @kernel
 def cost(x):
+    """What an edge costs to remove that costs x by the quadratic model."""
     x = min(x, MOST_LOST)
     return math.log((1.0 - x) / (1.0 - 2.0 * x))
 

@@ -78,9 +78,13 @@ class Model:
         if freed == held == n:
             return None
         add, remove = (
-            None if a == n else (int(self.pairs[a, 0]), int(self.pairs[a, 1])) for a in (freed, held)
+            None if a == n else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
+            for a in (freed, held)
         )
         return Move(change, add, remove)
+
+    def _pair(self, a: int) -> Pair | None:
+        return None if a == len(self.pairs) else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
 
     def carry_out(self, move: Move) -> None:
         """Follow a move."""
@@ -120,16 +124,17 @@ def quadratic_model(
     cross = 2.0 * W[first] * W[second]
     half = linalg.blas.dtrsm(1.0, factor, cross.T, lower=True, overwrite_b=True)
     H = kernels.information(W, first, second, np.ones(first.size)) - half.T @ half
-    tableau = np.empty_like(H)
-    root, singular = linalg.lapack.dpotrf(H[:m, :m], clean=False)
-    if singular:
-        return None
-    A, _ = linalg.lapack.dpotri(root, overwrite_c=True)
-    A = np.triu(A) + np.triu(A, 1).T
-    tableau[:m, :m] = -A
-    tableau[:m, m:] = b = A @ H[:m, m:]
-    tableau[m:, :m] = b.T
-    tableau[m:, m:] = H[m:, m:] - H[m:, :m] @ b
+    tableau = H.copy()
+    if m:
+        root, singular = linalg.lapack.dpotrf(H[:m, :m], clean=False)
+        if singular:
+            return None
+        upper, _ = linalg.lapack.dpotri(root, overwrite_c=True)
+        A = np.triu(upper) + np.triu(upper, 1).T
+        b = A @ H[:m, m:]
+        tableau[:m, :m] = -A
+        tableau[:m, m:], tableau[m:, :m] = b, b.T
+        tableau[m:, m:] -= H[m:, :m] @ b
     return Model(
         np.column_stack([first, second]),
         tableau,
