@@ -13,7 +13,7 @@ At a larger threshold the same goes on from there. All graphs on the way are lin
 against ε, and the path of the search is what they look like from below.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +55,8 @@ EXTRA = 3.0
 MOST_EXTRA = 128
 # The thresholds on the way back, as shares of the one that counts.
 LEVELS = (0.25, 0.5)
+# And beyond it, from where the search comes back once more.
+BEYOND = (1.5,)
 # Added to the variances where partial correlations given all others do not exist.
 RIDGE = 0.03
 # On a path, each threshold is so many times the one before.
@@ -194,8 +196,9 @@ def profile_search(
             descend(descent, threshold, PATIENCE)
             found.append(deepcopy(descent.fit))
         _thicken(descent, threshold)
-        _cut_back(descent, threshold)
-        found.append(descent.fit)
+        for levels in (LEVELS, BEYOND):
+            _pass_through(descent, levels, threshold)
+            found.append(deepcopy(descent.fit))
     except NoEstimateError:
         # With too few samples the loss has no minimum: what was found so far will do.
         pass
@@ -249,12 +252,12 @@ def _strongest_pairs(fit: FittedGraph, count: int) -> Integers:
     i, j = fit.graph.ends[:m].T
     strength[i, j] = strength[j, i] = 0.0
     first, second = np.triu_indices(fit.p, 1)
-    order = np.argsort(-strength[first, second], kind="stable")[:count]
+    order = np.argsort(-strength[first, second], kind="stable")[: min(count, first.size - m)]
     return np.column_stack([first[order], second[order]])
 
 
-def _cut_back(descent: Descent, threshold: float) -> None:
-    """Come back from small thresholds to the one that counts."""
-    for level in LEVELS:
+def _pass_through(descent: Descent, levels: Sequence[float], threshold: float) -> None:
+    """Come to the threshold that counts by way of others."""
+    for level in levels:
         descend(descent, level * threshold, PATIENCE_ON_THE_WAY)
     descend(descent, threshold, PATIENCE)
