@@ -174,13 +174,13 @@ def test_no_graph_on_the_path_is_better_than_the_one_at_its_threshold(seed):
     assert np.array_equal(graphs[-1].edges, path.graph)
     for graph in graphs[:-1]:
         assert graph.loss + 0.02 * len(graph.edges) == pytest.approx(
-            penalised(S, graph.edges, 0.02), abs=1e-2 * 0.02
+            penalised(S, graph.edges, 0.02), abs=1e-3 * 0.02
         )
         assert np.array_equal(path.edges(graph.lower), graph.edges)
         for threshold in (graph.lower, 1.1 * graph.lower):
             best = min(other.loss + threshold * len(other.edges) for other in graphs)
             chosen = path.edges(threshold)
-            assert penalised(S, chosen, threshold) == pytest.approx(best, abs=1e-2 * 0.02)
+            assert penalised(S, chosen, threshold) == pytest.approx(best, abs=1e-3 * 0.02)
 
 
 def test_a_larger_threshold_is_about_as_good_as_another_search():

@@ -61,6 +61,8 @@ BEYOND = (1.5,)
 RIDGE = 0.03
 # On a path, each threshold is so many times the one before.
 RISE = 2**0.5
+# Its losses are compared with each other at all thresholds: refits are more exact by this factor.
+PATH_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class ProfilePath:
         """The graphs with the least F among all that were passed, each at its thresholds."""
         descent = start(self.blank, self.graph, self.threshold)
         offset = self.loss - descent.fit.loss
+        descent.fit.tolerance *= PATH_TOLERANCE
         descent.passed, level = [], self.threshold
         while descent.fit.graph.n_edges:
             level *= RISE
