@@ -233,6 +233,8 @@ def test_the_estimator():
     larger = model.at(5 * model.threshold_)
     assert len(larger.edges_) < len(model.edges_)
     assert "moves to" in repr(model.path_)
+    usable = model._usable_threshold(model._moments, model.path_)
+    assert usable == pytest.approx(model.threshold_, rel=1e-4)
     with pytest.raises(ValueError, match=r"a str among {'.*', '.*', '.*'}"):
         GlobalGreedy(gain="partial").fit(X)
 
