@@ -5,13 +5,13 @@ import problems
 import pytest
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy
-from sparsistent.greedy import profile
+from sparsistent.greedy import profile_descent
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import search
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.profile import ProfilePath, profile_search
-from sparsistent.greedy.profile_moves import predict_moves
+from sparsistent.greedy.profile_moves import quadratic_model
 
 
 def penalised(S, edges, threshold):
@@ -22,12 +22,24 @@ def correlation(model, n, seed):
     return np.corrcoef(model.sample(n, random_state=seed).T)
 
 
-def moves_of(S, edges, threshold):
+def model_of(S, edges, threshold):
     fit = fit_graph(dense_rows(S), edges)
     m = fit.graph.n_edges
     i, j = np.sort(fit.graph.ends[:m], axis=1).T
-    moves = predict_moves(fit.rows.matrix, S, fit.theta_diagonal, fit.theta[:m], i, j, threshold)
-    return moves, fit.loss + threshold * m
+    W, diagonal = fit.rows.matrix, fit.theta_diagonal
+    model = quadratic_model(W, S, diagonal, fit.theta[:m], i, j, threshold)
+    return model, fit.loss + threshold * m
+
+
+def moves_of(S, edges, threshold):
+    """All moves, one by one."""
+    model, before = model_of(S, edges, threshold)
+    moves = []
+    while (move := model.best_move(threshold)) is not None:
+        moves.append(move)
+        model.rule_out(move)
+    assert moves == sorted(moves, key=lambda move: move.change)
+    return moves, before
 
 
 def after(S, edges, move, threshold):
@@ -62,9 +74,40 @@ def test_predictions_of_weak_moves_are_close():
     moves, before = moves_of(S, edges, 1e-4)
     kinds = {(move.add is None, move.remove is None) for move in moves}
     assert kinds == {(False, True), (True, False), (False, False)}
-    for move in moves:
+    for move in moves[:40]:
         true = after(S, edges, move, 1e-4) - before
         assert move.change == pytest.approx(true, rel=0.2, abs=1e-4)
+
+
+def test_a_model_follows_moves():
+    """Swept, it is the model of the entries that are then free: compared with inverses."""
+    S = correlation(GaussianGraphicalModel.random(7, 3.0, 0.2, random_state=2), 200, 2)
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (2, 5)]
+    model, _ = model_of(S, edges, 1e-5)
+    W = fit_graph(dense_rows(S), edges).rows.matrix
+    value = model.value.copy()
+    for _ in range(5):
+        model.carry_out(model.best_move(0.02))
+    pairs = np.concatenate([np.repeat(np.arange(7), 2).reshape(-1, 2), model.pairs])
+    i, j = pairs.T
+    H = 2.0 * (W[np.ix_(i, i)] * W[np.ix_(j, j)] + W[np.ix_(i, j)] * W[np.ix_(j, i)])
+    free = np.concatenate([np.ones(7, bool), model.free])
+    A = np.linalg.inv(H[np.ix_(free, free)])
+    b = A @ H[np.ix_(free, ~free)]
+    v = H[np.ix_(~free, ~free)] - H[np.ix_(~free, free)] @ b
+    on = model.free
+    assert on.tolist() != (np.arange(on.size) < len(edges)).tolist()
+    np.testing.assert_allclose(model.tableau[np.ix_(on, on)], -A[7:, 7:], atol=1e-9)
+    np.testing.assert_allclose(model.tableau[np.ix_(on, ~on)], b[7:], atol=1e-9)
+    np.testing.assert_allclose(model.tableau[np.ix_(~on, ~on)], v, atol=1e-9)
+    # The minimum of the quadratic over the free entries, from where the edges and slopes were.
+    first = np.arange(on.size) < len(edges)
+    origin = np.concatenate([np.zeros(7), np.where(first, value, 0.0)])
+    slope = np.concatenate([np.zeros(7), np.where(first, 0.0, value)]) - H @ origin
+    minimum = np.zeros(free.size)
+    minimum[free] = -A @ slope[free]
+    expected = np.where(on, minimum[7:], (slope + H @ minimum)[7:])
+    np.testing.assert_allclose(model.value, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -98,8 +141,8 @@ def test_blocks_do_about_as_well_as_the_whole_graph(monkeypatch):
     S = correlation(model, 150, 3)
     threshold = (np.log(150) + 2 * np.log(60)) / 150
     whole, _ = profile_search(dense_rows(S), threshold, 0.5)
-    monkeypatch.setattr(profile, "WHOLE", 10)
-    monkeypatch.setattr(profile, "BLOCK_NODES", 20)
+    monkeypatch.setattr(profile_descent, "WHOLE", 10)
+    monkeypatch.setattr(profile_descent, "BLOCK_NODES", 20)
     blocks, _ = profile_search(dense_rows(S), threshold, 0.5)
     path, _ = search(dense_rows(S), threshold, 0.5)
     F = [penalised(S, g, threshold) for g in (whole.graph, blocks.graph, path.edges(threshold))]
@@ -114,9 +157,60 @@ def test_the_path_can_be_read_at_larger_thresholds():
     sizes = [len(path.edges(threshold)) for threshold in (0.01, 0.03, 0.1, 10.0)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 0
-    assert np.array_equal(path.edges(0.03), path.edges(0.03))
     with pytest.raises(ValueError, match=r"cannot be read at 0\.005; fit again"):
         path.edges(0.005)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_graph_on_the_path_is_better_than_the_one_at_its_threshold(seed):
+    S = correlation(GaussianGraphicalModel.moralized(12, 3, 1e3, random_state=seed), 200, seed)
+    path, _ = profile_search(dense_rows(S), 0.02, 0.5)
+    graphs = list(path)
+    lower = [graph.lower for graph in graphs]
+    assert len(graphs) > 5
+    assert lower == sorted(lower, reverse=True)
+    assert lower[-1] == path.threshold
+    assert len(graphs[0].edges) == 0
+    assert np.array_equal(graphs[-1].edges, path.graph)
+    for graph in graphs[:-1]:
+        assert graph.loss + 0.02 * len(graph.edges) == pytest.approx(
+            penalised(S, graph.edges, 0.02), abs=1e-3 * 0.02
+        )
+        assert np.array_equal(path.edges(graph.lower), graph.edges)
+        for threshold in (graph.lower, 1.1 * graph.lower):
+            best = min(other.loss + threshold * len(other.edges) for other in graphs)
+            chosen = path.edges(threshold)
+            assert penalised(S, chosen, threshold) == pytest.approx(best, abs=1e-3 * 0.02)
+
+
+def test_a_larger_threshold_is_about_as_good_as_another_search():
+    S = correlation(GaussianGraphicalModel.moralized(20, 3, 1e3, random_state=0), 300, 0)
+    path, _ = profile_search(dense_rows(S), 0.02, 0.5)
+    for threshold in (0.03, 0.05, 0.1, 0.3):
+        other, _ = profile_search(dense_rows(S), threshold, 0.5)
+        F = [penalised(S, edges, threshold) for edges in (path.edges(threshold), other.graph)]
+        assert F[0] <= F[1] + threshold
+
+
+def test_the_extended_bic_is_least_on_the_path_of_the_search_itself():
+    X = GaussianGraphicalModel.moralized(20, 3, 1e3, random_state=1).sample(400, random_state=1)
+    found = GlobalGreedy("ebic", gain="profile").fit(X)
+    charge = (np.log(400) + 2 * np.log(20)) / 400
+    assert found.threshold_ == pytest.approx(charge)
+    best = min(graph.loss + charge * len(graph.edges) for graph in found.path_)
+    assert found.selection_.criterion.min() == pytest.approx(400 * best)
+    assert len(found.edges_) == found.selection_.n_edges[found.selection_.row]
+    itself = GlobalGreedy("ebic").fit(X)
+    assert np.array_equal(itself.edges_, found.edges_)
+
+
+def test_fewer_samples_than_variables():
+    S = correlation(GaussianGraphicalModel.moralized(30, 3, 1e2, random_state=0), 25, 0)
+    path, _ = search(dense_rows(S), 0.4, 0.5)
+    result, _ = profile_search(dense_rows(S), 0.4, 0.5)
+    again, _ = profile_search(dense_rows(S), 0.4, 0.5)
+    assert penalised(S, result.graph, 0.4) < penalised(S, path.edges(0.4), 0.4)
+    assert np.array_equal(result.graph, again.graph)
 
 
 def test_pairs_beyond_which_there_is_no_estimate_are_left_out():
@@ -139,6 +233,8 @@ def test_the_estimator():
     larger = model.at(5 * model.threshold_)
     assert len(larger.edges_) < len(model.edges_)
     assert "moves to" in repr(model.path_)
+    usable = model._usable_threshold(model._moments, model.path_)
+    assert usable == pytest.approx(model.threshold_, rel=1e-4)
     with pytest.raises(ValueError, match=r"a str among {'.*', '.*', '.*'}"):
         GlobalGreedy(gain="partial").fit(X)
 

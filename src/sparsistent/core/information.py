@@ -2,19 +2,103 @@
 
 With W = Θ⁻¹, entries a = (i, j) and b = (k, l) have H_ab = 2 f_a f_b (W_ik W_jl + W_il W_jk), where
 f is ½ on the diagonal and 1 elsewhere.
+
+A *tableau* holds what a quadratic model of the loss says about entries that are free and entries
+that are held at zero. With A the inverse of the information of the free ones, its blocks are −A,
+b = A H and v = H − H A H. Sweeping it at an entry lets that entry go free or holds it: all blocks
+are then those of the new model. A ``value`` beside it is θ for a free entry, and for one that is
+held the slope of the loss.
 """
+
+import math
 
 import numpy as np
 
 from sparsistent.core.jit import kernel
 
+# A prediction says no more than that the loss changes by a lot beyond these.
+MOST_GAINED = 0.999
+MOST_LOST = 0.4999
+
 
 @kernel
-def information(W, i, j, f, k, l, g):  # noqa: E741
-    """H between the entries (i, j) with weights f and the entries (k, l) with weights g."""
-    out = np.empty((i.size, k.size))
-    for a in range(i.size):
+def information(W, i, j, f):
+    """H among the entries (i, j) with weights f."""
+    n = i.size
+    out = np.empty((n, n))
+    for a in range(n):
         first, second, weight = W[i[a]], W[j[a]], 2.0 * f[a]
-        for b in range(k.size):
-            out[a, b] = weight * g[b] * (first[k[b]] * second[l[b]] + first[l[b]] * second[k[b]])
+        for b in range(a + 1):
+            k, l = i[b], j[b]  # noqa: E741
+            out[a, b] = weight * f[b] * (first[k] * second[l] + first[l] * second[k])
+            out[b, a] = out[a, b]
     return out
+
+
+@kernel
+def sweep(tableau, value, free, a, least):
+    """Let the entry a go free if it is held, and hold it if it is free.
+
+    Rounding may not bring v below ``least``.
+    """
+    n = value.size
+    pivot = -max(-tableau[a, a], 1e-300) if free[a] else max(tableau[a, a], least[a])
+    sign = -1.0 if free[a] else 1.0
+    row = tableau[a].copy()
+    own = value[a]
+    for c in range(n):
+        if c != a:
+            share = row[c] / pivot
+            line = tableau[c]
+            for d in range(n):
+                line[d] -= share * row[d]
+            line[a] = sign * share
+            value[c] += (own if free[c] else -own) * row[c] / abs(pivot)
+    for d in range(n):
+        tableau[a, d] = sign * row[d] / pivot
+    tableau[a, a] = -1.0 / pivot
+    value[a] = -own / abs(pivot)
+    free[a] = not free[a]
+
+
+@kernel
+def gain(x):
+    """What an entry is worth that gains x by the quadratic model."""
+    return -math.log1p(-min(x, MOST_GAINED))
+
+
+@kernel
+def cost(x):
+    """What an edge costs to remove that costs x by the quadratic model."""
+    x = min(x, MOST_LOST)
+    return math.log((1.0 - x) / (1.0 - 2.0 * x))
+
+
+@kernel
+def best_move(tableau, value, free, least, vain, price):
+    """The move after which loss and price are least: the change, the entry freed, the entry held.
+
+    An entry number of n stands for none. Moves that are marked in ``vain`` are passed over.
+    """
+    n = value.size
+    best, freed, held = np.inf, n, n
+    for c in range(n):
+        if free[c]:
+            change = cost(0.5 * value[c] ** 2 / max(-tableau[c, c], 1e-300)) - price
+            if change < best and not vain[n, c]:
+                best, freed, held = change, n, c
+            continue
+        v = max(tableau[c, c], least[c])
+        worth, step, row = gain(0.5 * value[c] ** 2 / v), value[c] / v, tableau[c]
+        if price - worth < best and not vain[c, n]:
+            best, freed, held = price - worth, c, n
+        for e in range(n):
+            if free[e]:
+                after = value[e] + row[e] * step
+                x = 0.5 * after * after / (row[e] * row[e] / v - tableau[e, e])
+                # What an entry costs is never less than x.
+                if x - worth < best and not vain[c, e]:
+                    change = cost(x) - worth
+                    if change < best:
+                        best, freed, held = change, c, e
+    return best, freed, held

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from sparsistent.core.information import information
 from sparsistent.core.likelihood import Array, gaussian_loss, invert
 from sparsistent.core.moments import LEAST_VARIANCE
 
@@ -72,14 +73,11 @@ def _step_length(theta: Array, S: Array, direction: Array, decrement: float) -> 
 def _direction(
     W: Array, i: NDArray[np.int64], j: NDArray[np.int64], share: Array, mismatch: Array
 ) -> Array:
-    hessian = W[np.ix_(i, i)] * W[np.ix_(j, j)] + W[np.ix_(i, j)] * W[np.ix_(j, i)]
-    hessian *= 2 * np.outer(share, share)
     # At unit diagonal the factorisation loses the fewest digits.
-    unit = 1 / np.sqrt(np.diag(hessian))
-    hessian *= np.outer(unit, unit)
+    unit = 1 / (share * np.sqrt(2 * (W[i, i] * W[j, j] + W[i, j] ** 2)))
+    hessian = information(W, i, j, share * unit)
     right = -2 * share * mismatch * unit
-    try:
-        move = linalg.cho_solve(linalg.cho_factor(hessian, overwrite_a=True), right)
-    except linalg.LinAlgError:  # singular to working precision: gradient steps still descend
+    _, move, singular = linalg.lapack.dposv(hessian.T, right, overwrite_a=True)
+    if singular:  # to working precision: gradient steps still descend
         move = right
     return move * unit  # type: ignore[no-any-return]

@@ -1,5 +1,8 @@
 """The global greedy estimator."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from sparsistent.core.moments import Moments
@@ -7,9 +10,10 @@ from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import profile_greedy
+from sparsistent.greedy.profile import ProfilePath, profile_greedy
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
-from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path
+from sparsistent.selection import RULES
+from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path, graphs_of_profile
 from sparsistent.selection.held_out import Recorder, least_threshold
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
@@ -110,12 +114,12 @@ class GlobalGreedy(GreedySearch):
         The threshold used.
     selection_ : Selection
         The curve on which a rule chose it: thresholds, numbers of edges, the rule's criterion. With
-        profile gains the rule chooses on the path of coordinate gains, and the search uses its
-        threshold.
+        profile gains "ebic" chooses on the path of that search; the other rules choose on the path
+        of coordinate gains, and the search uses their threshold.
     path_ : Path or ProfilePath
         Every step of the search, which a rule may have taken further than to ``threshold_``; gives
-        the graph at any threshold from its end on, ``path_.edges(0.1)``. With profile gains that
-        graph is cut back to the threshold asked for.
+        the graph at any threshold from its end on, ``path_.edges(0.1)``. With profile gains it is
+        the best graph at that threshold of all that were met.
     n_iter_ : int
         The number of steps.
     certificate_ : Certificate
@@ -134,6 +138,7 @@ class GlobalGreedy(GreedySearch):
 
     _charge = staticmethod(ebic_edge_threshold)
     _one_entry = True
+    _profile_rules = frozenset({"ebic"})
 
     def _search(
         self, moments: Moments, threshold: float, report: Progress | None
@@ -151,14 +156,28 @@ class GlobalGreedy(GreedySearch):
             constraints=self._constraints(),
         )
 
-    def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
+    def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
+        def search(moments: Moments, threshold: float) -> tuple[ProfilePath, FittedGraph]:
+            return profile_greedy(moments, threshold, float(self.backward_factor), report)
+
         try:
-            path, fit = profile_greedy(moments, threshold, float(self.backward_factor), report)
+            if self.threshold in self._profile_rules:
+                problem = replace(self._problem(moments), search=search, view=_graphs_of_profile)
+                selection = RULES[str(self.threshold)](problem, self._options())
+                threshold, self.selection_ = selection.chosen, selection
+                path, fit = problem.run(threshold)
+            else:
+                path, fit = search(moments, float(threshold))
+            self._read_path(moments, path, float(threshold), fit)
         except NoEstimateError:
-            return
-        self._read_path(moments, path, threshold, fit)
+            return False
+        return True
 
     @staticmethod
     def _graphs(moments: Moments, path: Path) -> GraphSequence:
         # The loss of the empty graph, at the data's own scale.
         return graphs_of_path(path, float(moments.scale.size + 2 * np.log(moments.scale).sum()))
+
+
+def _graphs_of_profile(moments: Moments, path: ProfilePath) -> GraphSequence:
+    return graphs_of_profile(path)

@@ -31,6 +31,7 @@ from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
+from sparsistent.greedy.profile import ProfilePath
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
 from sparsistent.selection.curve import Selection
@@ -54,7 +55,8 @@ class GreedySearch(GraphEstimator):
 
     A subclass has ``_search``, which runs the paper's algorithm down to a threshold and returns the
     path, and with it the estimate at its end where the algorithm has one; ``_search_further``,
-    which puts what profile gains find in the place of that result;
+    which puts what profile gains find in the place of that result and says whether that exists;
+    ``_profile_rules``, the rules that choose on the path of the profile search;
     ``_graphs``, which turns the path into graphs for the rules; ``_charge``, what the extended BIC
     asks for a parameter, from the numbers of samples and of features and γ; and ``_one_entry``,
     whether a gain is that of one entry of the precision.
@@ -78,10 +80,11 @@ class GreedySearch(GraphEstimator):
         "n_jobs": [Number(Integral, None, None, closed="neither"), None],
     }
     _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
-    _search_further: Callable[[Moments, float, Progress | None], None]
+    _search_further: Callable[[Moments, Any, Progress | None], bool]
     _graphs: Callable[[Moments, Any], GraphSequence]
     _charge: Callable[[int, int, float], float]
     _one_entry: bool
+    _profile_rules: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -177,6 +180,8 @@ class GreedySearch(GraphEstimator):
                 )
             moments = self._shrink(moments, table, report)
             self._reject_included(moments)
+            if self._goes_straight() and self._search_further(moments, self.threshold, report):
+                return
             threshold, path, fit = self._run_to_threshold(moments, table, report)
         self._read_path(moments, path, threshold, fit)
         if self._wants_profile(moments):
@@ -241,6 +246,11 @@ class GreedySearch(GraphEstimator):
 
     def _is_constrained(self) -> bool:
         return len(self.include) > 0 or len(self.exclude) > 0
+
+    def _goes_straight(self) -> bool:
+        """Whether the profile search needs nothing from the paper's."""
+        by_itself = not isinstance(self.threshold, str) or self.threshold in self._profile_rules
+        return self.gain == "profile" and by_itself and not self._is_constrained()
 
     def _wants_profile(self, moments: Moments) -> bool:
         """Whether the paper's result, which is there, is to be improved on."""
@@ -340,8 +350,10 @@ def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
     return True
 
 
-def _gains(path: Path | NeighborhoodPath) -> list[float]:
+def _gains(path: Path | NeighborhoodPath | ProfilePath) -> list[float]:
     """The thresholds at which the graph on the path changes, and the one that it was run to."""
+    if isinstance(path, ProfilePath):
+        return [graph.lower for graph in path]
     parts = path.nodes if isinstance(path, NeighborhoodPath) else (path,)
     taken = [step.score for part in parts for step in part if step.added and isfinite(step.score)]
     refused = [part.obstacle.score for part in parts if part.obstacle is not None]

@@ -146,12 +146,15 @@ class NeighborhoodGreedy(GreedySearch):
     ) -> tuple[NeighborhoodPath, None]:
         return self._run(moments, threshold, relative=self._relative(), report=report), None
 
-    def _search_further(self, moments: Moments, threshold: float, report: Progress | None) -> None:
+    def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
+        threshold = float(threshold)
         path = self._run(
             moments, threshold, relative=self._relative(), report=report, gain="profile"
         )
-        if has_estimate(moments, path, threshold):
-            self._read_path(moments, path, threshold)
+        if not has_estimate(moments, path, threshold):
+            return False
+        self._read_path(moments, path, threshold)
+        return True
 
     def _relative(self) -> bool:
         # The paper's own threshold is on the paper's scale, as a number is.

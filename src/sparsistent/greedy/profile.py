@@ -1,88 +1,85 @@
 """Search for the graph with the least penalised loss F = L(Θ̂_E) + ε|E|: forward, backward, swap.
 
 The paper's algorithm judges an edge while all other entries hold still. Among strongly correlated
-variables it adds the wrong edges first, and cannot repent. Here every other entry may follow: moves
-are predicted from the information of the free entries (:mod:`sparsistent.greedy.profile_moves`),
-carried out, and kept only if the refitted F is lower, so F never rises and the search ends.
+variables it adds the wrong edges first, and cannot repent. Here every other entry may follow, for
+edges that come, go, or take each other's place (:mod:`sparsistent.greedy.profile_descent`).
 
-Where it ends depends on where it starts. It starts at the paper's graph; from there it goes down to
-smaller thresholds, level by level, until the graph is over-dense, and comes back up level by level,
-cutting the graph back. The better of the two results is kept: never worse than the paper's.
+Where such moves end depends on where they start. They start from an over-dense graph: the paper's,
+and the pairs with the strongest partial correlations given all other variables. That graph is cut
+back at a small threshold first, then at larger ones, then at the one that counts. The better of
+the paper's graph and this one is the result.
 
-For few variables a prediction is for the whole graph. For more it is for a block of nodes around
-one, and takes what is outside as fixed. That makes new edges look weaker and old ones stronger than
-they are, never the reverse. A node is looked at when a pair or an edge of its own could matter, by
-bounds that cost nothing, and again when its row of W has changed.
+At a larger threshold the same goes on from there. All graphs on the way are lines in a plane, F
+against ε, and the path of the search is what they look like from below.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import partial
-from time import monotonic
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from sparsistent.core.jit import UNKNOWN
-from sparsistent.core.moments import Array, Moments
+from sparsistent.core.likelihood import invert
+from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import least_difference
 from sparsistent.greedy.covariance_rows import CovarianceRows
-from sparsistent.greedy.estimate import fit_graph, polished_loss
-from sparsistent.greedy.global_greedy import (
-    REPORT_EVERY,
-    loss_offset,
-    screened_rows,
-    take_steps,
-)
+from sparsistent.greedy.estimate import polished_loss
+from sparsistent.greedy.global_greedy import loss_offset, screened_rows, take_steps
 from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile_moves import Move, predict_moves
+from sparsistent.greedy.profile_descent import (
+    PATIENCE,
+    PATIENCE_ON_THE_WAY,
+    Descent,
+    Passed,
+    Progress,
+    at_tolerance,
+    descend,
+    is_whole,
+    penalised,
+    start,
+)
 from sparsistent.greedy.refit import (
     FEW,
-    NEAR,
+    Change,
     FittedGraph,
     NoEstimateError,
-    delete_edge,
-    insert_edge,
-    open_block,
+    link,
+    solve_components,
 )
 
-Progress = Callable[[str, int, int], object]
-Pair = tuple[int, int]
-
-# How far down the threshold goes, in how many levels, and the edges, for each variable and at most,
-# beyond those at the threshold itself with which it turns back.
-LOWEST = 0.04
-LEVELS = 6
-EXTRA = 2.0
+# An over-dense graph has so many edges more for each variable; where it is reached by going down to
+# smaller thresholds, at most so many more.
+EXTRA = 3.0
 MOST_EXTRA = 128
-# A refit's tolerance, as a share of the smallest |s − w| that matters.
-TOLERANCE = 3e-3
-# A move counts when it lowers F by more than this share of the threshold. Up to so many variables
-# the loss is exact enough for a smaller one.
-LEAST = 0.02
-LEAST_WHEN_EXACT = 1e-3
-EXACT = 256
-# Predictions serve for all moves that are at least this share as good as the best of them.
-NEARLY = 0.3
-# Moves that are predicted to raise F by up to this share of the threshold are tried before giving
-# up: at most so many at the threshold that counts, and on the way.
-HOPE = 0.1
-PATIENCE = 6
-PATIENCE_ON_THE_WAY = 2
-# Up to this many variables a prediction is for the whole graph; beyond, for a block of so many. The
-# share of the threshold that a pair must be able to gain to be a reason to look at its nodes. A row
-# of W that moves by this share of what matters is looked at again.
-WHOLE = 128
-BLOCK_NODES = 40
-INTERESTING = 0.8
-DRIFT = 0.1
+# The thresholds on the way back, as shares of the one that counts.
+LEVELS = (0.25, 0.5)
+# And beyond it, from where the search comes back once more.
+BEYOND = (1.5,)
+# Added to the variances where partial correlations given all others do not exist.
+RIDGE = 0.03
+# On a path, each threshold is so many times the one before.
+RISE = 2**0.5
+# Its losses are compared with each other at all thresholds: refits are more exact by this factor.
+PATH_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True)
+class PathGraph:
+    """A graph on a path, its loss, and the smallest threshold at which it is the best one known."""
+
+    lower: float
+    edges: Integers
+    loss: float
 
 
 @dataclass(frozen=True)
 class ProfilePath:
-    """What a profile search leaves behind: its graph, and those at larger thresholds on request.
+    """What a profile search leaves behind: its graph, and those at larger thresholds.
+
+    They are found when they are first asked for. Iterate over it for all of them, as
+    :class:`PathGraph`, from the empty one on.
 
     Attributes
     ----------
@@ -105,11 +102,28 @@ class ProfilePath:
     def __len__(self) -> int:
         return self.n_moves
 
+    def __iter__(self) -> Iterator[PathGraph]:
+        return iter(self.graphs)
+
     def __repr__(self) -> str:
         return (
             f"ProfilePath({self.n_moves} moves to {len(self.graph)} edges at threshold "
             f"{self.threshold:.4g})"
         )
+
+    @cached_property
+    def graphs(self) -> list[PathGraph]:
+        """The graphs with the least F among all that were passed, each at its thresholds."""
+        descent = start(self.blank, self.graph, self.threshold)
+        offset = self.loss - descent.fit.loss
+        descent.fit.tolerance *= PATH_TOLERANCE
+        descent.passed, level = [], self.threshold
+        while descent.fit.graph.n_edges:
+            level *= RISE
+            descend(descent, level, PATIENCE_ON_THE_WAY)
+        passed = [(edges, loss + offset) for edges, loss in descent.passed]
+        empty = (self.graph[:0], float(descent.fit.p) + offset)
+        return _lower_envelope(empty, passed, (self.graph, self.loss), self.threshold)
 
     def n_steps(self, threshold: float) -> int:
         """How many moves the search has made."""
@@ -117,19 +131,11 @@ class ProfilePath:
         return self.n_moves
 
     def edges(self, threshold: float) -> Integers:
-        """The pairs in the result at this threshold: an (m, 2) array, sorted.
-
-        For a larger threshold than the search's, its graph is cut back level by level.
-        """
+        """The pairs in the result at this threshold: an (m, 2) array, sorted."""
         self._check(threshold)
         if threshold == self.threshold:
             return self.graph
-        descent = _start(self.blank, self.graph, self.threshold)
-        n_levels = int(np.ceil(np.log2(threshold / self.threshold)))
-        for level in np.geomspace(self.threshold, threshold, n_levels + 1)[1:-1]:
-            _descend(descent, float(level), PATIENCE_ON_THE_WAY)
-        _descend(descent, threshold, PATIENCE)
-        return _edges(descent.fit)
+        return next(graph.edges for graph in self.graphs if graph.lower <= threshold)
 
     def _check(self, threshold: float) -> None:
         if not threshold >= self.threshold:
@@ -139,26 +145,26 @@ class ProfilePath:
             )
 
 
-@dataclass
-class Descent:
-    """A fitted graph on its way down, and what it takes to begin it afresh.
-
-    ``drift`` is how far each row of W may have moved since its node was last looked at, and
-    ``hopeless`` has the pairs beyond which there is no estimate, ``vain`` the moves that did not
-    lower F at this level.
-    """
-
-    blank: CovarianceRows
-    fit: FittedGraph
-    report: Progress | None = None
-    n_moves: int = 0
-    reported: float = 0.0
-    drift: Array = field(init=False)
-    hopeless: set[Pair] = field(default_factory=set)
-    vain: set[tuple[Pair | None, Pair | None]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.drift = np.full(self.fit.p, np.inf)
+def _lower_envelope(
+    empty: Passed, passed: list[Passed], last: Passed, threshold: float
+) -> list[PathGraph]:
+    """Which graph has the least F from each threshold on; the last one is that of the search."""
+    graphs = [empty, *passed, last]
+    sizes = np.array([len(edges) for edges, _ in graphs])
+    losses = np.array([loss for _, loss in graphs])
+    path, now = [], 0
+    while True:
+        more = np.flatnonzero(sizes > sizes[now])
+        crossing = (losses[now] - losses[more]) / (sizes[more] - sizes[now])
+        if not more.size or crossing.max() <= threshold:
+            break
+        lower = float(crossing.max())
+        path.append(PathGraph(lower, *graphs[now]))
+        now = int(more[crossing.argmax()])
+    if now != len(graphs) - 1 and not np.array_equal(graphs[now][0], last[0]):
+        path.append(PathGraph(float(np.nextafter(threshold, np.inf)), *graphs[now]))
+    path.append(PathGraph(threshold, *last))
+    return path
 
 
 def profile_greedy(
@@ -183,21 +189,24 @@ def profile_search(
 ) -> tuple[ProfilePath, FittedGraph]:
     """Search from the empty graph with this covariance: the path, and the estimate at its end."""
     blank = deepcopy(rows)
-    fit = _at_tolerance(FittedGraph(rows, least_difference(threshold)), threshold)
+    fit = at_tolerance(FittedGraph(rows, least_difference(threshold)), threshold)
     path = take_steps(fit, threshold, nu, report=report)
     if path.obstacle is not None:
-        fit = _start(blank, Path(path.steps, threshold).edges(threshold), threshold).fit
-    found = [deepcopy(fit)]
-    descent = Descent(blank, fit, report)
-    for go_on in (partial(_descend, patience=PATIENCE), _detour):
-        try:
-            go_on(descent, threshold)
-        except NoEstimateError:
-            # With too few samples the loss has no minimum: what was found so far will do.
-            break
-        found.append(deepcopy(descent.fit))
+        fit = start(blank, Path(path.steps, threshold).edges(threshold), threshold).fit
+    descent, found = Descent(blank, fit, report), [deepcopy(fit)]
+    try:
+        if not is_whole(fit):
+            descend(descent, threshold, PATIENCE)
+            found.append(deepcopy(descent.fit))
+        _thicken(descent, threshold)
+        for levels in (LEVELS, BEYOND):
+            _pass_through(descent, levels, threshold)
+            found.append(deepcopy(descent.fit))
+    except NoEstimateError:
+        # With too few samples the loss has no minimum: what was found so far will do.
+        pass
     fit = _best(found, threshold)
-    return ProfilePath(threshold, _edges(fit), fit.loss + offset, descent.n_moves, blank), fit
+    return ProfilePath(threshold, fit.graph.pairs(), fit.loss + offset, descent.n_moves, blank), fit
 
 
 def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:
@@ -206,13 +215,13 @@ def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:
     For few variables all are compared to the last digits. For more, those of the search decide.
     """
     best: FittedGraph | None = None
-    for fit in sorted(found, key=lambda fit: _penalised(fit, threshold)):
+    for fit in sorted(found, key=lambda fit: penalised(fit, threshold)):
         try:
             fit.loss = polished_loss(fit)
         except NoEstimateError as obstacle:
             error = obstacle
             continue
-        if best is None or _penalised(fit, threshold) < _penalised(best, threshold):
+        if best is None or penalised(fit, threshold) < penalised(best, threshold):
             best = fit
         if fit.p > FEW:
             break
@@ -221,202 +230,37 @@ def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:
     return best
 
 
-def _detour(descent: Descent, threshold: float) -> None:
-    """Go down to smaller thresholds until the graph is over-dense, and back up."""
-    most = descent.fit.graph.n_edges + min(EXTRA * descent.fit.p, MOST_EXTRA)
-    levels = (threshold * np.geomspace(1.0, LOWEST, LEVELS + 1)).tolist()
-    depth = 0
-    while depth < LEVELS and descent.fit.graph.n_edges < most:
-        depth += 1
-        _descend(descent, levels[depth], PATIENCE_ON_THE_WAY, most)
-    for level in levels[depth - 1 : 0 : -1]:
-        _descend(descent, level, PATIENCE_ON_THE_WAY)
-    _descend(descent, threshold, PATIENCE)
-
-
-def _descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
-    """Carry out moves that lower F until there are none, or there are too many edges."""
-    descent.drift.fill(np.inf)
-    descent.vain.clear()
-    _at_tolerance(descent.fit, threshold)
-    while descent.fit.graph.n_edges < most:
-        node = _next_node(descent, threshold)
-        if node is None:
-            return
-        moves = _moves_around(descent.fit, node, threshold)
-        if not _carry_out(descent, moves, threshold, patience):
-            if descent.fit.p <= WHOLE:
-                return
-            descent.drift[node] = 0.0
-
-
-def _next_node(descent: Descent, threshold: float) -> int | None:
-    """A node around which a move could lower F."""
-    if descent.fit.p <= WHOLE:
-        return 0
-    moved = descent.drift > DRIFT * least_difference(threshold)
-    nodes = np.flatnonzero(moved)
-    for node in nodes.tolist():
-        if _is_interesting(descent.fit, node, threshold):
-            return node
-        descent.drift[node] = 0.0
-    return None
-
-
-def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
-    """Whether a pair of this node could gain enough, or an edge of its own cost too little.
-
-    An entry has the least information in the saturated model: that bounds gains from above by
-    (s − w)² θ_ii θ_jj, and costs from below by those of a partial correlation.
-    """
-    rows, diagonal, graph = fit.rows, fit.theta_diagonal, fit.graph
-    slots = graph.slots(node)
-    others, theta = graph.neighbor[slots], fit.theta[graph.edge[slots]]
-    squared = theta**2 / (diagonal[node] * diagonal[others])
-    if (-np.log1p(-squared) < (1.0 + HOPE) * threshold).any():
-        return True
-    if rows.is_dense:
-        difference, unit = rows.source[node] - rows.matrix[node], diagonal
-    else:
-        span = slice(rows.first[node], rows.first[node] + rows.size[node])
-        known = rows.s[span] != UNKNOWN
-        difference = (rows.s[span] - rows.w[span])[known]
-        unit = diagonal[rows.column[span][known]]
-    bound = difference**2 * unit * diagonal[node]
-    return bool((bound > INTERESTING * threshold).any())
-
-
-def _moves_around(fit: FittedGraph, node: int, threshold: float) -> list[Move]:
-    """Predicted moves in the block around a node, or for few variables anywhere."""
-    rows, graph = fit.rows, fit.graph
-    if fit.p <= WHOLE:
-        m = graph.n_edges
-        i, j = np.sort(graph.ends[:m], axis=1).T
-        S, diagonal = rows.source, fit.theta_diagonal
-        return predict_moves(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
-    strengths = np.abs(rows.row(node))
-    level = NEAR
-    if strengths.size > BLOCK_NODES:
-        level = max(level, np.partition(strengths, -BLOCK_NODES)[-BLOCK_NODES])
-    V, _, first, degree, neighbor, edge, _ = open_block(fit, np.array([node]), level, fit.p)
-    nodes = np.sort(fit.found[: len(V)])
-    order = np.argsort(fit.found[: len(V)])
-    place = np.empty(len(V), np.int64)
-    place[order] = np.arange(len(V))
-    ends = np.repeat(np.arange(len(V)), degree)
-    slots = np.concatenate([np.arange(a, a + d) for a, d in zip(first, degree, strict=True)])
-    i, j = place[ends], place[neighbor[slots]]
-    once = i < j
-    moves = predict_moves(
-        V[np.ix_(order, order)],
-        rows.correlations(nodes),
-        fit.theta_diagonal[nodes],
-        fit.theta[edge[slots[once]]],
-        i[once],
-        j[once],
-        threshold,
-    )
-    names = nodes.tolist()
-
-    def renamed(pair: Pair | None) -> Pair | None:
-        return None if pair is None else (names[pair[0]], names[pair[1]])
-
-    return [Move(move.change, renamed(move.add), renamed(move.remove)) for move in moves]
-
-
-def _carry_out(descent: Descent, moves: list[Move], threshold: float, patience: int) -> int:
-    """Carry out the good ones among predicted moves: how many there were."""
-    whole, done, vain = descent.fit.p <= WHOLE, 0, 0
-    for move in moves:
-        limit = NEARLY * moves[0].change if done else HOPE * threshold if whole else 0.0
-        if move.change > limit or vain == patience:
-            break
-        if _is_possible(descent, move):
-            if _try(descent, move, threshold):
-                done += 1
-            else:
-                vain += 1
-                if not whole:
-                    descent.vain.add((move.add, move.remove))
-    descent.n_moves += done
-    if descent.report is not None and monotonic() - descent.reported > REPORT_EVERY:
-        descent.reported = monotonic()
-        descent.report("moves", descent.n_moves, descent.n_moves + len(moves))
-    return done
-
-
-def _is_possible(descent: Descent, move: Move) -> bool:
-    graph = descent.fit.graph
-    if (move.add, move.remove) in descent.vain:
-        return False
-    if move.remove is not None and move.remove[1] not in graph.neighbors(move.remove[0]):
-        return False
-    if move.add is None:
-        return True
-    return move.add not in descent.hopeless and move.add[1] not in graph.neighbors(move.add[0])
-
-
-def _try(descent: Descent, move: Move, threshold: float) -> bool:
-    """Carry out a move, and take it back unless it lowers F."""
+def _thicken(descent: Descent, threshold: float) -> None:
+    """Make the graph over-dense: for few variables at once, else by smaller thresholds."""
     fit = descent.fit
-    before, drift = _penalised(fit, threshold), descent.drift.copy()
+    extra = int(EXTRA * fit.p)
+    if not is_whole(fit):
+        most = fit.graph.n_edges + min(extra, MOST_EXTRA)
+        for level in LEVELS[::-1]:
+            descend(descent, level * threshold, PATIENCE_ON_THE_WAY, most)
+        return
+    for i, j in _strongest_pairs(fit, extra).tolist():
+        link(fit, i, j, fit.rows.correlation(i, j))
+    solve_components(fit, np.arange(fit.p), Change())
+
+
+def _strongest_pairs(fit: FittedGraph, count: int) -> Integers:
+    """Pairs outside the graph with the largest partial correlations given all others."""
+    S, m = fit.rows.source, fit.graph.n_edges
     try:
-        _change(descent, move.add, move.remove)
-        if _penalised(fit, threshold) < before - _least(fit) * threshold:
-            return True
-        _change(descent, move.remove, move.add)
-        descent.drift = drift
-    except NoEstimateError:
-        # There is no estimate beyond this move, and what is left of the attempt is of no use.
-        pairs = {(i, j) for i, j in _edges(fit).tolist()} - {move.add}
-        if move.remove is not None:
-            pairs.add(move.remove)
-        if move.add is not None:
-            descent.hopeless.add(move.add)
-        edges = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-        descent.fit = _start(descent.blank, edges, threshold).fit
-        descent.drift.fill(np.inf)
-    return False
+        precision = invert(S)
+    except np.linalg.LinAlgError:
+        precision = invert(S + RIDGE * np.eye(fit.p))
+    strength = np.abs(precision) / np.sqrt(np.outer(precision.diagonal(), precision.diagonal()))
+    i, j = fit.graph.ends[:m].T
+    strength[i, j] = strength[j, i] = 0.0
+    first, second = np.triu_indices(fit.p, 1)
+    order = np.argsort(-strength[first, second], kind="stable")[: min(count, first.size - m)]
+    return np.column_stack([first[order], second[order]])
 
 
-def _change(descent: Descent, add: Pair | None, remove: Pair | None) -> None:
-    graph, changes = descent.fit.graph, []
-    if add is not None:
-        changes.append(insert_edge(descent.fit, *add))
-    if remove is not None:
-        slots = graph.slots(remove[0])
-        number = graph.edge[slots][graph.neighbor[slots] == remove[1]][0]
-        changes.append(delete_edge(descent.fit, int(number)))
-    for change in changes:
-        if change.everywhere:
-            descent.drift.fill(np.inf)
-        for nodes, amounts in change.rows:
-            descent.drift[nodes] += amounts
-
-
-def _start(blank: CovarianceRows, edges: Integers, threshold: float) -> Descent:
-    """A descent that begins at this graph."""
-    fit = fit_graph(deepcopy(blank), [(i, j) for i, j in edges.tolist()])
-    return Descent(blank, _at_tolerance(fit, threshold))
-
-
-def _at_tolerance(fit: FittedGraph, threshold: float) -> FittedGraph:
-    fit.tolerance = TOLERANCE * least_difference(threshold)
-    if fit.p <= EXACT:
-        fit.refresh = 0
-    return fit
-
-
-def _least(fit: FittedGraph) -> float:
-    return LEAST_WHEN_EXACT if fit.p <= EXACT else LEAST
-
-
-def _penalised(fit: FittedGraph, threshold: float) -> float:
-    """F."""
-    return fit.loss + threshold * fit.graph.n_edges
-
-
-def _edges(fit: FittedGraph) -> Integers:
-    """The pairs in the graph, sorted."""
-    edges = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
-    return edges[np.lexsort(edges.T[::-1])]
+def _pass_through(descent: Descent, levels: Sequence[float], threshold: float) -> None:
+    """Come to the threshold that counts by way of others."""
+    for level in levels:
+        descend(descent, level * threshold, PATIENCE_ON_THE_WAY)
+    descend(descent, threshold, PATIENCE)

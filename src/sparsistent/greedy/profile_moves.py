@@ -11,23 +11,28 @@ Two changes of scale make these exact where they can be compared: a pair between
 −log(1 − x), x = g²/2v, and an edge of a forest or a saturated graph costs log (1 − x)/(1 − 2x),
 x = θ²/2A_ee.
 
+To factorise H costs the cube of the number of entries. After a move its square will do: the model
+is swept at what has come or gone, and stays the same model, of an estimate that has moved a little.
+
 Since an entry's information is least in the saturated model, v ≥ 2/(θ_ii θ_jj), which bounds the
 gain of every pair without H: few pairs need more.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
-from sparsistent.core.information import information
+from sparsistent.core import information as kernels
 from sparsistent.core.moments import Array
 from sparsistent.greedy.graph import Integers
 
-# Pairs looked at closely, and moves of each kind that are handed out.
+Pair = tuple[int, int]
+
+# Pairs looked at closely.
 MOST_PAIRS = 64
-MOST_MOVES = 16
 # Pairs that may gain less than this share of the threshold are not even good for a swap.
 LEAST_SHARE = 0.1
 
@@ -37,11 +42,67 @@ class Move:
     """An edge to add, one to remove, or both, and what the penalised loss is predicted to do."""
 
     change: float
-    add: tuple[int, int] | None
-    remove: tuple[int, int] | None
+    add: Pair | None
+    remove: Pair | None
 
 
-def predict_moves(
+@dataclass
+class Model:
+    """A quadratic model of the loss over the edges of a graph and the most promising other pairs.
+
+    ``pairs[a]`` is the a-th of them; the arrays are those of :mod:`sparsistent.core.information`.
+    """
+
+    pairs: Integers
+    tableau: Array
+    value: Array
+    free: NDArray[np.bool_]
+    least: Array
+    vain: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.pairs)
+        self.vain = np.zeros((n + 1, n + 1), np.bool_)
+        self._number = {(i, j): a for a, (i, j) in enumerate(self.pairs.tolist())}
+
+    def renamed(self, nodes: Integers) -> "Model":
+        """The same model where its variables have these numbers."""
+        return Model(nodes[self.pairs], self.tableau, self.value, self.free, self.least)
+
+    def best_move(self, threshold: float) -> Move | None:
+        """The move that is predicted to lower F most, or to raise it least."""
+        change, freed, held = kernels.best_move(
+            self.tableau, self.value, self.free, self.least, self.vain, threshold
+        )
+        n = len(self.pairs)
+        if freed == held == n:
+            return None
+        add, remove = (
+            None if a == n else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
+            for a in (freed, held)
+        )
+        return Move(change, add, remove)
+
+    def _pair(self, a: int) -> Pair | None:
+        return None if a == len(self.pairs) else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
+
+    def carry_out(self, move: Move) -> None:
+        """Follow a move."""
+        for pair in (move.add, move.remove):
+            if pair is not None:
+                a = self._number[pair]
+                kernels.sweep(self.tableau, self.value, self.free, a, self.least)
+
+    def rule_out(self, move: Move) -> None:
+        """Do not propose a move any more."""
+        n = len(self.pairs)
+        add, remove = (
+            n if pair is None else self._number[pair] for pair in (move.add, move.remove)
+        )
+        self.vain[add, remove] = True
+
+
+def quadratic_model(
     W: Array,
     S: Array,
     theta_diagonal: Array,
@@ -49,42 +110,39 @@ def predict_moves(
     i: Integers,
     j: Integers,
     threshold: float,
-) -> list[Move]:
-    """The best moves in a fitted graph with edges (i, j), i < j, most promising first.
+) -> Model | None:
+    """The model of a fitted graph with edges (i, j), i < j, whose entries of Θ are ``theta``.
 
-    The values of the edges are ``theta``. Empty where the information is singular to working
-    precision.
+    None where the information is singular to working precision.
     """
-    p, everyone = len(W), np.arange(len(W))
-    first, second = np.concatenate([everyone, i]), np.concatenate([everyone, j])
-    share = np.repeat([0.5, 1.0], [p, i.size])
-    H = information(W, first, second, share, first, second, share)
-    factor, singular = linalg.lapack.dpotrf(H.T, overwrite_a=True)
-    if singular:
-        return []
-    A, _ = linalg.lapack.dpotri(factor, overwrite_c=True)
     k, l, difference = _promising_pairs(W, S, theta_diagonal, i, j, threshold)  # noqa: E741
-    cross = information(W, first, second, share, k, l, np.ones(k.size))
-    # Of A there is the upper triangle.
-    b = linalg.blas.dsymm(1.0, A, cross.T, side=1).T if k.size else cross
-    score = 2.0 * difference
-    v = 2.0 * (W[k, k] * W[l, l] + W[k, l] ** 2) - np.einsum("ef,ef->f", cross, b)
-    # Rounding can leave less than the least there is.
-    v = np.maximum(v, 2.0 / (theta_diagonal[k] * theta_diagonal[l]))
-    gain = _gain(score**2 / (2.0 * v))
-    variance = A.diagonal()[p:]
-    cost = _cost(theta**2 / (2.0 * variance))
-    after = theta[:, None] + b[p:] * (score / v)
-    swap = _cost(after**2 / (2.0 * (variance[:, None] + b[p:] ** 2 / v))) - gain
-
-    new = list(zip(k.tolist(), l.tolist(), strict=True))
-    old = list(zip(i.tolist(), j.tolist(), strict=True))
-    moves = [Move(threshold - gain[a], new[a], None) for a in _smallest(-gain)]
-    moves += [Move(cost[e] - threshold, None, old[e]) for e in _smallest(cost)]
-    for place in _smallest(swap.ravel()):
-        e, a = divmod(int(place), k.size)
-        moves.append(Move(swap[e, a], new[a], old[e]))
-    return sorted(moves, key=lambda move: move.change)
+    first, second, m = np.concatenate([i, k]), np.concatenate([j, l]), i.size
+    # The diagonal is always free, and eliminated once and for all.
+    factor, singular = linalg.lapack.dpotrf((W * W).T, lower=True, overwrite_a=True)
+    if singular:
+        return None
+    cross = 2.0 * W[first] * W[second]
+    half = linalg.blas.dtrsm(1.0, factor, cross.T, lower=True, overwrite_b=True)
+    H = kernels.information(W, first, second, np.ones(first.size)) - half.T @ half
+    tableau = H.copy()
+    if m:
+        root, singular = linalg.lapack.dpotrf(H[:m, :m], clean=False)
+        if singular:
+            return None
+        upper, _ = linalg.lapack.dpotri(root, overwrite_c=True)
+        A = np.triu(upper) + np.triu(upper, 1).T
+        b = A @ H[:m, m:]
+        tableau[:m, :m] = -A
+        tableau[:m, m:], tableau[m:, :m] = b, b.T
+        tableau[m:, m:] -= H[m:, :m] @ b
+    return Model(
+        np.column_stack([first, second]),
+        tableau,
+        np.concatenate([theta, 2.0 * difference]),
+        np.arange(first.size) < m,
+        # Rounding can leave less than the least there is.
+        2.0 / (theta_diagonal[first] * theta_diagonal[second]),
+    )
 
 
 def _promising_pairs(
@@ -106,19 +164,3 @@ def _promising_pairs(
 def _upper_pairs(p: int) -> Integers:
     i, j = np.triu_indices(p, 1)
     return i * p + j
-
-
-def _smallest(values: Array) -> Integers:
-    """Places of the smallest values."""
-    if values.size > MOST_MOVES:
-        return np.argpartition(values, MOST_MOVES)[:MOST_MOVES]
-    return np.arange(values.size)
-
-
-def _gain(x: Array) -> Array:
-    return -np.log1p(-np.minimum(x, 0.999))
-
-
-def _cost(x: Array) -> Array:
-    x = np.minimum(x, 0.4999)
-    return np.log((1.0 - x) / (1.0 - 2.0 * x))

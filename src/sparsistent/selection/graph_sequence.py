@@ -7,6 +7,7 @@ and which edges change from one to the next.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from sparsistent.core.moments import Array
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
+from sparsistent.greedy.profile import ProfilePath
 
 Integers = NDArray[np.int64]
 
@@ -102,6 +104,25 @@ def graphs_of_path(path: Path, empty_loss: float) -> GraphSequence:
         np.array(turn[:known], np.int64),
         np.array([(step.i, step.j) for step in path.steps[:known]], np.int64).reshape(-1, 2),
         np.array([step.added for step in path.steps[:known]], np.bool_),
+    )
+
+
+def graphs_of_profile(path: ProfilePath) -> GraphSequence:
+    """The graphs with the least penalised loss along the path of the profile search."""
+    turn, pairs, added = [], [], []
+    for k, (before, after) in enumerate(pairwise(path.graphs), start=1):
+        old, new = set(map(tuple, before.edges.tolist())), set(map(tuple, after.edges.tolist()))
+        changes = sorted(old ^ new)
+        turn += [k] * len(changes)
+        pairs += changes
+        added += [pair in new for pair in changes]
+    return GraphSequence(
+        np.array([graph.lower for graph in path]),
+        np.array([graph.loss for graph in path]),
+        np.array([len(graph.edges) for graph in path], np.int64),
+        np.array(turn, np.int64),
+        np.array(pairs, np.int64).reshape(-1, 2),
+        np.array(added, np.bool_),
     )
 
 

@@ -1,0 +1,288 @@
+"""Moves that lower F = L(Θ̂_E) + ε|E|, from a fitted graph on, until there are none.
+
+Moves are predicted by a quadratic model (:mod:`sparsistent.greedy.profile_moves`), carried out, and
+kept only if the refitted F is lower, so F never rises and a descent ends.
+
+For few variables a model is of the whole graph. For more it is of a block of nodes around one, and
+takes what is outside as fixed. That makes new edges look weaker and old ones stronger than they
+are, never the reverse. A node is looked at when a pair or an edge of its own could matter, by
+bounds that cost nothing, and again when its row of W has changed.
+"""
+
+import math
+from collections.abc import Callable
+from copy import copy, deepcopy
+from dataclasses import dataclass, field
+from time import monotonic
+
+import numpy as np
+
+from sparsistent.core.jit import UNKNOWN
+from sparsistent.core.moments import Array
+from sparsistent.greedy.candidates import least_difference
+from sparsistent.greedy.covariance_rows import CovarianceRows
+from sparsistent.greedy.estimate import fit_graph
+from sparsistent.greedy.global_greedy import REPORT_EVERY
+from sparsistent.greedy.graph import Integers
+from sparsistent.greedy.profile_moves import Model, Move, quadratic_model
+from sparsistent.greedy.refit import (
+    NEAR,
+    FittedGraph,
+    NoEstimateError,
+    delete_edge,
+    insert_edge,
+    open_block,
+)
+
+Progress = Callable[[str, int, int], object]
+Pair = tuple[int, int]
+# A graph that was passed, and its loss.
+Passed = tuple[Integers, float]
+
+# A refit's tolerance, as a share of the smallest |s − w| that matters.
+TOLERANCE = 3e-3
+# A move counts when it lowers F by more than this share of the threshold. Up to so many variables
+# the loss is exact enough for a smaller one.
+LEAST = 0.02
+LEAST_WHEN_EXACT = 1e-3
+EXACT = 256
+# Moves that are predicted to raise F by up to this share of the threshold are tried before giving
+# up: at most so many at the threshold that counts, and on the way.
+HOPE = 0.1
+PATIENCE = 6
+PATIENCE_ON_THE_WAY = 2
+# Up to this many variables a model is of the whole graph; beyond, of a block of so many. The share
+# of the threshold that a pair must be able to gain to be a reason to look at its nodes. A row of W
+# that moves by this share of what matters is looked at again.
+WHOLE = 256
+BLOCK_NODES = 40
+INTERESTING = 0.8
+DRIFT = 0.1
+# What changes in a fit, and in its graph.
+FIT_ARRAYS = ("theta", "theta_diagonal", "sample", "cost", "cost_tops", "pending", "change")
+GRAPH_ARRAYS = ("first", "degree", "neighbor", "edge", "ends", "_room")
+
+
+@dataclass
+class Descent:
+    """A fitted graph on its way down, and what it takes to begin it afresh.
+
+    ``drift`` is how far each row of W may have moved since its node was last looked at, and
+    ``hopeless`` has the pairs beyond which there is no estimate. The graphs on the way are left in
+    ``passed`` where somebody wants them.
+    """
+
+    blank: CovarianceRows
+    fit: FittedGraph
+    report: Progress | None = None
+    n_moves: int = 0
+    reported: float = 0.0
+    drift: Array = field(init=False)
+    hopeless: set[Pair] = field(default_factory=set)
+    passed: list[Passed] | None = None
+
+    def __post_init__(self) -> None:
+        self.drift = np.full(self.fit.p, np.inf)
+
+
+def is_whole(fit: FittedGraph) -> bool:
+    """Whether a model is of the whole graph."""
+    return fit.p <= WHOLE
+
+
+def start(blank: CovarianceRows, edges: Integers, threshold: float) -> Descent:
+    """A descent that begins at this graph."""
+    fit = fit_graph(deepcopy(blank), [(i, j) for i, j in edges.tolist()])
+    return Descent(blank, at_tolerance(fit, threshold))
+
+
+def descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
+    """Carry out moves that lower F until there are none, or there are too many edges."""
+    descent.drift.fill(np.inf)
+    while descent.fit.graph.n_edges < most:
+        node = _next_node(descent, threshold)
+        if node is None:
+            return
+        model = _model_around(descent.fit, node, threshold)
+        if not _carry_out(descent, model, threshold, patience):
+            if is_whole(descent.fit):
+                return
+            descent.drift[node] = 0.0
+
+
+def _next_node(descent: Descent, threshold: float) -> int | None:
+    """A node around which a move could lower F."""
+    if is_whole(descent.fit):
+        return 0
+    moved = descent.drift > DRIFT * least_difference(threshold)
+    nodes = np.flatnonzero(moved)
+    for node in nodes.tolist():
+        if _is_interesting(descent.fit, node, threshold):
+            return node
+        descent.drift[node] = 0.0
+    return None
+
+
+def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
+    """Whether a pair of this node could gain enough, or an edge of its own cost too little.
+
+    An entry has the least information in the saturated model: that bounds gains from above by
+    (s − w)² θ_ii θ_jj, and costs from below by those of a partial correlation.
+    """
+    rows, diagonal, graph = fit.rows, fit.theta_diagonal, fit.graph
+    slots = graph.slots(node)
+    others, theta = graph.neighbor[slots], fit.theta[graph.edge[slots]]
+    squared = theta**2 / (diagonal[node] * diagonal[others])
+    if (-np.log1p(-squared) < (1.0 + HOPE) * threshold).any():
+        return True
+    if rows.is_dense:
+        difference, unit = rows.source[node] - rows.matrix[node], diagonal
+    else:
+        span = slice(rows.first[node], rows.first[node] + rows.size[node])
+        known = rows.s[span] != UNKNOWN
+        difference = (rows.s[span] - rows.w[span])[known]
+        unit = diagonal[rows.column[span][known]]
+    bound = difference**2 * unit * diagonal[node]
+    return bool((bound > INTERESTING * threshold).any())
+
+
+def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None:
+    """A model of the block around a node, or for few variables of the whole graph."""
+    rows, graph = fit.rows, fit.graph
+    if is_whole(fit):
+        m = graph.n_edges
+        i, j = np.sort(graph.ends[:m], axis=1).T
+        S, diagonal = rows.source, fit.theta_diagonal
+        return quadratic_model(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
+    strengths = np.abs(rows.row(node))
+    level = NEAR
+    if strengths.size > BLOCK_NODES:
+        level = max(level, np.partition(strengths, -BLOCK_NODES)[-BLOCK_NODES])
+    V, _, first, degree, neighbor, edge, _ = open_block(fit, np.array([node]), level, fit.p)
+    nodes = np.sort(fit.found[: len(V)])
+    order = np.argsort(fit.found[: len(V)])
+    place = np.empty(len(V), np.int64)
+    place[order] = np.arange(len(V))
+    ends = np.repeat(np.arange(len(V)), degree)
+    slots = np.concatenate([np.arange(a, a + d) for a, d in zip(first, degree, strict=True)])
+    i, j = place[ends], place[neighbor[slots]]
+    once = i < j
+    model = quadratic_model(
+        V[np.ix_(order, order)],
+        rows.correlations(nodes),
+        fit.theta_diagonal[nodes],
+        fit.theta[edge[slots[once]]],
+        i[once],
+        j[once],
+        threshold,
+    )
+    return None if model is None else model.renamed(nodes)
+
+
+def _carry_out(descent: Descent, model: Model | None, threshold: float, patience: int) -> int:
+    """Carry out the good ones among predicted moves: how many there were."""
+    whole, done, vain = is_whole(descent.fit), 0, 0
+    while model is not None and vain < patience:
+        move = model.best_move(threshold)
+        limit = 0.0 if done or not whole else HOPE * threshold
+        if move is None or move.change > limit:
+            break
+        if move.add in descent.hopeless or not _try(descent, move, threshold):
+            model.rule_out(move)
+            vain += 1
+        else:
+            done += 1
+            model.carry_out(move)
+            if descent.passed is not None:
+                descent.passed.append((descent.fit.graph.pairs(), descent.fit.loss))
+            if whole:
+                _read_values(descent.fit, model)
+    descent.n_moves += done
+    if descent.report is not None and monotonic() - descent.reported > REPORT_EVERY:
+        descent.reported = monotonic()
+        descent.report("moves", descent.n_moves, descent.n_moves + 1)
+    return done
+
+
+def _read_values(fit: FittedGraph, model: Model) -> None:
+    """What the entries of a model of the whole graph are after a refit."""
+    m = fit.graph.n_edges
+    i, j = fit.graph.ends[:m].T
+    values = 2.0 * (fit.rows.source - fit.rows.matrix)
+    values[i, j] = values[j, i] = fit.theta[:m]
+    model.value[:] = values[model.pairs[:, 0], model.pairs[:, 1]]
+
+
+def _try(descent: Descent, move: Move, threshold: float) -> bool:
+    """Carry out a move, and take it back unless it lowers F."""
+    fit = descent.fit
+    before, drift = penalised(fit, threshold), descent.drift.copy()
+    saved = snapshot(fit) if fit.rows.is_dense else None
+    try:
+        _change(descent, move.add, move.remove)
+        if penalised(fit, threshold) < before - _least(fit) * threshold:
+            return True
+        if saved is None:
+            _change(descent, move.remove, move.add)
+        else:
+            descent.fit = saved
+        descent.drift = drift
+    except NoEstimateError:
+        # There is no estimate beyond this move, and what is left of the attempt is of no use.
+        pairs = {(i, j) for i, j in fit.graph.pairs().tolist()} - {move.add}
+        if move.remove is not None:
+            pairs.add(move.remove)
+        if move.add is not None:
+            descent.hopeless.add(move.add)
+        edges = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+        descent.fit = start(descent.blank, edges, threshold).fit
+        descent.drift.fill(np.inf)
+    return False
+
+
+def _change(descent: Descent, add: Pair | None, remove: Pair | None) -> None:
+    graph, changes = descent.fit.graph, []
+    if add is not None:
+        changes.append(insert_edge(descent.fit, *add))
+    if remove is not None:
+        slots = graph.slots(remove[0])
+        number = graph.edge[slots][graph.neighbor[slots] == remove[1]][0]
+        changes.append(delete_edge(descent.fit, int(number)))
+    for change in changes:
+        if change.everywhere:
+            descent.drift.fill(np.inf)
+        for nodes, amounts in change.rows:
+            descent.drift[nodes] += amounts
+
+
+def snapshot(fit: FittedGraph) -> FittedGraph:
+    """A twin of a fit with a dense W that goes its own way."""
+    twin, rows, graph = copy(fit), copy(fit.rows), copy(fit.graph)
+    twin.rows, twin.graph = rows, graph
+    rows.matrix = rows.matrix.copy()
+    for name in ("theta", "sample", "cost", "cost_tops", "change", "pending"):
+        setattr(twin, name, getattr(twin, name).copy())
+    twin.theta_diagonal, twin.change_diagonal = (
+        fit.theta_diagonal.copy(),
+        fit.change_diagonal.copy(),
+    )
+    for name in ("first", "degree", "neighbor", "edge", "ends", "_room"):
+        setattr(graph, name, getattr(graph, name).copy())
+    return twin
+
+
+def at_tolerance(fit: FittedGraph, threshold: float) -> FittedGraph:
+    """The same fit, which from now on is as exact as this threshold needs."""
+    fit.tolerance = TOLERANCE * least_difference(threshold)
+    if fit.p <= EXACT:
+        fit.refresh = 0
+    return fit
+
+
+def _least(fit: FittedGraph) -> float:
+    return LEAST_WHEN_EXACT if fit.p <= EXACT else LEAST
+
+
+def penalised(fit: FittedGraph, threshold: float) -> float:
+    """F."""
+    return fit.loss + threshold * fit.graph.n_edges
