@@ -50,7 +50,7 @@ class GlobalGreedy(GreedySearch):
         that go; edges are swapped, too, and from an over-dense graph the search cuts back. It looks
         for the graph that minimises L + ε|E|, starts at the paper's result and never ends with
         more than that: better, and slower, where variables are strongly correlated. "auto" is
-        "profile" for up to 128 variables, with twice as many samples or more, of which the paper's
+        "profile" for up to 256 variables, with twice as many samples or more, of which the paper's
         result explains one to four fifths or more, unless the threshold is a number or "cv", or
         edges are included or excluded. Otherwise it is "coordinate".
     alpha : float, default=0.05

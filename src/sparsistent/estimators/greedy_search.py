@@ -45,7 +45,7 @@ MOST_CHANGES = 0.5
 # By itself a fit looks beyond the paper's result for up to so many variables with so many samples
 # each, one of which keeps less than 1/STEEP of its variance given the others: there the paper's
 # search errs, and there are enough samples to tell.
-FEW_VARIABLES = 128
+FEW_VARIABLES = 256
 SAMPLES_EACH = 2
 STEEP = 5.0
 

@@ -59,7 +59,10 @@ BLOCK_NODES = 40
 INTERESTING = 0.8
 DRIFT = 0.1
 # What changes in a fit, and in its graph.
-FIT_ARRAYS = ("theta", "theta_diagonal", "sample", "cost", "cost_tops", "pending", "change")
+FIT_ARRAYS = (
+    *("theta", "theta_diagonal", "change", "change_diagonal"),
+    *("sample", "cost", "cost_tops", "pending"),
+)
 GRAPH_ARRAYS = ("first", "degree", "neighbor", "edge", "ends", "_room")
 
 
@@ -260,14 +263,9 @@ def snapshot(fit: FittedGraph) -> FittedGraph:
     twin, rows, graph = copy(fit), copy(fit.rows), copy(fit.graph)
     twin.rows, twin.graph = rows, graph
     rows.matrix = rows.matrix.copy()
-    for name in ("theta", "sample", "cost", "cost_tops", "change", "pending"):
-        setattr(twin, name, getattr(twin, name).copy())
-    twin.theta_diagonal, twin.change_diagonal = (
-        fit.theta_diagonal.copy(),
-        fit.change_diagonal.copy(),
-    )
-    for name in ("first", "degree", "neighbor", "edge", "ends", "_room"):
-        setattr(graph, name, getattr(graph, name).copy())
+    for owner, names in ((twin, FIT_ARRAYS), (graph, GRAPH_ARRAYS)):
+        for name in names:
+            setattr(owner, name, getattr(owner, name).copy())
     return twin
 
 

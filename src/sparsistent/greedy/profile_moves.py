@@ -74,14 +74,9 @@ class Model:
         change, freed, held = kernels.best_move(
             self.tableau, self.value, self.free, self.least, self.vain, threshold
         )
-        n = len(self.pairs)
-        if freed == held == n:
+        if freed == held == len(self.pairs):
             return None
-        add, remove = (
-            None if a == n else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
-            for a in (freed, held)
-        )
-        return Move(change, add, remove)
+        return Move(change, self._pair(freed), self._pair(held))
 
     def _pair(self, a: int) -> Pair | None:
         return None if a == len(self.pairs) else (int(self.pairs[a, 0]), int(self.pairs[a, 1]))
