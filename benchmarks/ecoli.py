@@ -58,7 +58,7 @@ def main(draws: int, *, slow: bool) -> None:
         with RESULTS.open(encoding="utf-8") as file:
             known = {(row["n"], row["draw"], row["method"]) for row in csv.DictReader(file)}
     with RESULTS.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         if not known:
             writer.writerow(COLUMNS)
         for n in SIZES:
