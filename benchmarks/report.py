@@ -24,7 +24,7 @@ START, END = "<!-- speed: written by make bench-report -->", "<!-- end of speed 
 ONE_THREAD_ONLY = {solver.name for solver in RIVALS if not solver.threaded}
 FLOOR_NAMES = [FLOORS[0].name, FLOORS[-1].name]
 README_PROBLEMS = ("chain", "grid")
-README_SIZES = ("100", "1024", "10000")
+README_SIZES = ("100", "1024", "2025", "10000")
 README_SOLVERS = (
     "GlobalGreedy",
     "NeighborhoodGreedy",

@@ -17,7 +17,7 @@ from benchmarks.table import Row, Table
 
 # A fit is repeated this often, or for so many seconds.
 REPEATS = 10
-BUDGET = 6.0
+BUDGET = 20.0
 # Seconds within which the data of a problem must be drawn.
 DRAWING = 3600.0
 # Without a true graph a rival is asked for as many edges as this one finds.
