@@ -17,7 +17,8 @@ from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, Neighb
 from sparsistent.greedy import covariance_rows, neighborhood
 X = GaussianGraphicalModel.grid(9, 9, 0.2).sample(200, random_state=0)
 started = time.process_time()
-GlobalGreedy(0.05).fit(X)
+GlobalGreedy(0.05, gain="profile").fit(X)
+GlobalGreedy(0.05, correlation="kendall").fit(X)
 NeighborhoodGreedy(0.05, gain="profile").fit(X)
 # As for many variables: sparse rows, and neighbourhoods without all correlations.
 covariance_rows.MOST_DENSE, covariance_rows.MOST_CANDIDATES = 0, 1.0
