@@ -55,7 +55,7 @@ class Factorisation:
 
     def inverse_at(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> tuple[Array, Array]:
         """The inverse at pairs where A has entries, and its diagonal."""
-        L = sparse.csc_array(sparse.tril(self.lu.L, k=-1))
+        L = self.lu.L
         L.sort_indices()
         values, diagonal = np.empty(L.nnz), np.empty(self.diagonal.size)
         start, row = L.indptr.astype(np.int64), L.indices.astype(np.int64)
@@ -70,7 +70,7 @@ class Factorisation:
         slots = np.minimum(np.searchsorted(present, wanted), present.size - 1)
         inverse = np.empty(wanted.size)
         # An entry of A that is zero need not be in the pattern.
-        known = present[slots] == wanted if present.size else np.zeros(wanted.size, np.bool_)
+        known = present[slots] == wanted
         inverse[known] = values[slots[known]]
         for k in np.flatnonzero(~known):
             inverse[k] = self.solve(np.eye(1, p, j[k])[0])[i[k]]

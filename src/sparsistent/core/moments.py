@@ -56,6 +56,24 @@ class Moments:
             return self.given_correlation
         return _products(self.unit)
 
+    @property
+    def has_all(self) -> bool:
+        """Whether all correlations are there already."""
+        return self.unit is None or "correlation" in vars(self)
+
+    def among(self, variables: NDArray[np.int64]) -> Array:
+        """The correlations among the variables of each row of ``variables``: a stack of matrices.
+
+        They are looked up where all are there, and otherwise made.
+        """
+        if self.unit is None or self.has_all:
+            return self.correlation[variables[:, :, None], variables[:, None, :]]
+        rows = self.unit[variables]
+        S: Array = rows @ rows.transpose(0, 2, 1)
+        everyone = np.arange(variables.shape[1])
+        S[:, everyone, everyone] = 1.0
+        return S
+
 
 def shrunk(moments: Moments, share: float) -> Moments:
     """Moments of (1 − s)·S + s·diag(S) for moments of S."""

@@ -128,6 +128,13 @@ def _candidates(
     return np.concatenate(i_parts, dtype=np.int64), np.concatenate(j_parts, dtype=np.int64)
 
 
+def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
+    """The correlations of some pairs: looked up where all are there, and otherwise made."""
+    if moments.unit is None or moments.has_all:
+        return moments.correlation[i, j]
+    return _products(moments.unit, i, j, blas_threads())
+
+
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
     """Products of rows in double precision, the same whatever the number of threads."""
     s = np.empty(i.size)

@@ -12,18 +12,21 @@ from sparsistent.core.jit import kernel
 
 @kernel
 def inverse_on_pattern(start, row, L, diagonal, Z, Z_diagonal):
-    """Fill Z below the diagonal, on the pattern of L by columns (diagonal left out), and Z_jj."""
+    """Fill Z on the pattern of L by columns, where the diagonal is left as it is, and Z_jj.
+
+    Columns of L are sorted by row and begin with the diagonal.
+    """
     p = diagonal.size
     position = np.full(p, -1)
     for j in range(p - 1, -1, -1):
-        begin, end = start[j], start[j + 1]
+        begin, end = start[j] + 1, start[j + 1]
         for a in range(begin, end):
             position[row[a]] = a
             Z[a] = 0.0
         for a in range(begin, end):
             k = row[a]
             Z[a] -= Z_diagonal[k] * L[a]
-            for c in range(start[k], start[k + 1]):
+            for c in range(start[k] + 1, start[k + 1]):
                 b = position[row[c]]
                 if b >= 0:
                     Z[b] -= Z[c] * L[a]

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparsistent.core.factorisation import factorise
-from sparsistent.core.likelihood import invert
+from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import Array, Moments, shrunk
 from sparsistent.core.tables import Table
 from sparsistent.estimators.input import (
@@ -27,7 +27,7 @@ from sparsistent.estimators.input import (
 from sparsistent.estimators.progress import Progress, reporting
 from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
-from sparsistent.greedy.estimate import estimate, fit_graph
+from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
 from sparsistent.selection.held_out import Folds, Recorder, held_out_choice
@@ -172,10 +172,16 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
     def _folds(self, table: Table) -> Folds:
         return list(check_cv(getattr(self, "cv", 5)).split(table.values))
 
-    def _set_estimate(self, moments: Moments, fit: FittedGraph) -> None:
+    def _set_estimate(
+        self,
+        moments: Moments,
+        edges: Any,
+        precision: sparse.csr_array,
+        certificate: Certificate,
+    ) -> None:
         """Set what every estimator has, from the estimate at unit variances."""
-        precision, self.certificate_ = estimate(fit)
-        self.edges_ = fit.graph.pairs()
+        self.edges_ = edges
+        self.certificate_ = certificate
         self.location_ = moments.location
         self._moments = moments
         i, j = precision.tocoo().coords

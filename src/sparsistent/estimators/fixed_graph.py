@@ -9,6 +9,7 @@ from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Sh
 from sparsistent.estimators.edges import edge_indices
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
+from sparsistent.greedy.known_graph import estimate_on
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.selection.held_out import Recorder
 
@@ -79,7 +80,7 @@ class FixedGraph(GraphEstimator):
         moments = self._shrink(moments, table, report)
         edges = edge_indices(self.edges, column_names(self))
         try:
-            self._set_estimate(moments, fit_on(moments, edges))
+            self._set_estimate(moments, edges, *estimate_on(moments, edges))
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists on this graph: {self._dependence(error)} in this sample; "

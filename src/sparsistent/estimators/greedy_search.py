@@ -28,7 +28,8 @@ from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import rows_for_graph
-from sparsistent.greedy.estimate import change_graph
+from sparsistent.greedy.estimate import change_graph, estimate
+from sparsistent.greedy.known_graph import estimate_on
 from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.profile import ProfilePath
@@ -312,10 +313,11 @@ class GreedySearch(GraphEstimator):
                 None if fit is None or getattr(path, "obstacle", None) else _differences(fit, edges)
             )
             if fit is None or changes is None or len(changes) > MOST_CHANGES * len(edges):
-                fit = fit_on(moments, edges)
+                found = estimate_on(moments, edges)
             else:
                 change_graph(fit, changes)
-            self._set_estimate(moments, fit)
+                found = estimate(fit)
+            self._set_estimate(moments, edges, *found)
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
@@ -344,7 +346,7 @@ class GreedySearch(GraphEstimator):
 def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
     """Whether there is an estimate on the graph of a path at this threshold."""
     try:
-        fit_on(moments, path.edges(threshold))
+        estimate_on(moments, path.edges(threshold))
     except NoEstimateError:
         return False
     return True

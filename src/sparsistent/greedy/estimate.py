@@ -3,7 +3,8 @@
 Newton's method on all free entries at once, each step by conjugate gradients: for X on the graph,
 (W X W) on the graph is the change of W that X makes. There W may be a little off, as the search has
 left it, and small entries may be missing: that does not move the fixed point, as residuals always
-come from a fresh factorisation of Θ.
+come from a fresh factorisation of Θ. What it costs in convergence is made up for by what earlier
+steps have changed (the corrections of limited-memory BFGS).
 """
 
 from collections.abc import Iterable
@@ -34,6 +35,10 @@ from sparsistent.greedy.refit import (
 
 # The precision, and what its inverse misses of S on the graph.
 Measured = tuple[sparse.csr_array, Array]
+# Entries of W: where each row begins, nodes, values.
+Entries = tuple[Integers, Integers, Array]
+# Steps, and what they changed of what was missing.
+Memory = list[tuple[Array, Array]]
 
 # Of a larger graph, edges that close cycles are put in one by one unless they are more than this
 # many for each variable.
@@ -46,15 +51,15 @@ MOST_STEPS = 50
 # Up to this many variables, nodes are put right one by one first.
 MOST_APPROACHED = 600
 # A step's own residual, relative to what it is to correct, and the most products that may take.
-ACCURACY = 1e-3
+ACCURACY = 0.1
 MOST_PRODUCTS = 500
 # Up to this squared Newton decrement full steps converge; shorter steps than this lead nowhere.
 QUADRATIC = 0.1
 LEAST_LENGTH = 1e-6
-# Entries of W up to this do not matter for a step, unless its residual comes to more than this
+# Entries of W up to this do not matter for a step, unless the residual comes to more than this
 # share of the one before.
-NEGLIGIBLE = 1e-3
-SLOW = 0.1
+NEGLIGIBLE = 1e-2
+SLOW = 0.3
 
 
 def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
@@ -116,7 +121,7 @@ def change_graph(fit: FittedGraph, changes: Iterable[tuple[int, int, bool]]) -> 
 def estimate(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """The precision and its certificate."""
     if fit.rows.is_dense and fit.p <= MOST_APPROACHED:
-        approach(fit, 0.1 * _goal(fit))
+        approach(fit, 0.1 * goal(fit))
     return refine(fit)
 
 
@@ -131,18 +136,19 @@ def polished_loss(fit: FittedGraph) -> float:
 def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """Bring the residual on the graph to next to nothing: the precision and its certificate."""
     try:
-        precision, missing = _newton_steps(fit)
-        residual = float(np.abs(missing).max())
+        measured = newton_steps(fit)
+        residual = largest(measured)
     except np.linalg.LinAlgError:
         residual = np.inf
-    if residual == np.inf or (residual > _goal(fit) and _is_direct(fit)):
+    if residual == np.inf or (residual > goal(fit) and _is_direct(fit)):
         solve_components(fit, np.arange(fit.p), Change())
-        precision, missing = _measure(fit)
-        residual = float(np.abs(missing).max())
-    return precision, Certificate(residual, precision)
+        measured = _measure(fit)
+        residual = largest(measured)
+    return measured[0], Certificate(residual, measured[0])
 
 
-def _goal(fit: FittedGraph) -> float:
+def goal(fit: FittedGraph) -> float:
+    """The residual at which an estimate is good enough."""
     return POLISHED if fit.p > FEW else POLISHED_FOR_FEW
 
 
@@ -151,35 +157,48 @@ def _is_direct(fit: FittedGraph) -> bool:
     return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
 
 
-def _newton_steps(fit: FittedGraph) -> Measured:
+def newton_steps(fit: FittedGraph) -> Measured:
     """Newton's method, as far as it goes; an error where Θ is not positive definite."""
     measured = _measure(fit)
-    residual, W = float(np.abs(measured[1]).max()), _entries(fit, NEGLIGIBLE)
+    residual, W = largest(measured), _entries(fit, NEGLIGIBLE)
+    memory: Memory = []
     for _ in range(MOST_STEPS):
-        if residual <= _goal(fit) or _is_direct(fit):
+        if residual <= goal(fit) or _is_direct(fit):
             break
-        step, decrement = _newton_step(fit, W, measured[1])
-        length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
-        diagonal, theta, previous = fit.theta_diagonal, fit.theta, residual
-        while True:
-            fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
-            fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
-            try:
-                measured = _measure(fit)
-                break
-            except np.linalg.LinAlgError:
-                length /= 2
-                if length < LEAST_LENGTH:
-                    raise
-        residual = float(np.abs(measured[1]).max())
+        before, previous = measured[1], residual
+        measured, step = _take(fit, _newton_step(fit, W, memory, before), before)
+        memory.append((step, measured[1] - before))
+        residual = largest(measured)
         if residual > SLOW * previous:
             if previous < POLISHED or fit.theta_diagonal.max() * LEAST_VARIANCE > 1.0:
                 break
-            W = _entries(fit, 0.0)
+            if fit.rows.is_dense:
+                W, memory = _entries(fit, 0.0), []
     return measured
 
 
-def _entries(fit: FittedGraph, least: float) -> tuple[Integers, Integers, Array]:
+def largest(measured: Measured) -> float:
+    """The largest entry that the inverse misses of S."""
+    return float(np.abs(measured[1]).max())
+
+
+def _take(fit: FittedGraph, step: Array, missing: Array) -> tuple[Measured, Array]:
+    """Take a step, or as much of it as keeps Θ positive definite; and how much that was."""
+    decrement = -float(_weight(fit) * missing @ step)
+    length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
+    diagonal, theta = fit.theta_diagonal, fit.theta
+    while True:
+        fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
+        fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
+        try:
+            return _measure(fit), length * step
+        except np.linalg.LinAlgError:
+            length /= 2
+            if length < LEAST_LENGTH:
+                raise
+
+
+def _entries(fit: FittedGraph, least: float) -> Entries:
     """The entries of W above ``least``; of a dense W taken afresh where every entry counts."""
     rows = fit.rows
     if rows.is_dense and least == 0.0:
@@ -196,20 +215,35 @@ def _measure(fit: FittedGraph) -> Measured:
     return precision, np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
 
 
-def _newton_step(
-    fit: FittedGraph, W: tuple[Integers, Integers, Array], missing: Array
-) -> tuple[Array, float]:
-    """The X on the graph with (W X W) = −missing there, and the squared Newton decrement."""
-    p, graph = fit.p, fit.graph
-    # An entry of X off the diagonal counts twice.
-    weight = np.repeat([1.0, 2.0], [p, missing.size - p])
-    scale = np.concatenate([np.ones(p), 1.0 + fit.sample[: missing.size - p] ** 2])
+def _weight(fit: FittedGraph) -> Array:
+    """How often each free entry stands in Θ: once on the diagonal, else twice."""
+    return np.repeat([1.0, 2.0], [fit.p, fit.graph.n_edges])
+
+
+def _newton_step(fit: FittedGraph, W: Entries, memory: Memory, missing: Array) -> Array:
+    """About the change X of Θ with (W X W) = −missing on the graph, corrected from memory."""
+    weight, shares, rest = _weight(fit), [], missing
+    for step, change in reversed(memory):
+        weighted = weight * step
+        shares.append(float(weighted @ rest) / float(weighted @ change))
+        rest = rest - shares[-1] * change
+    x = _solve(fit, W, rest)
+    for (step, change), share in zip(memory, reversed(shares), strict=True):
+        weighted = weight * change
+        x = x - (share + float(weighted @ x) / float(weighted @ step)) * step
+    return x
+
+
+def _solve(fit: FittedGraph, W: Entries, missing: Array) -> Array:
+    """About the X on the graph with (W X W) = −missing there, by conjugate gradients."""
+    p, graph, weight = fit.p, fit.graph, _weight(fit)
+    scale = np.concatenate([np.ones(p), 1.0 + fit.sample[: graph.n_edges] ** 2])
     x, r = np.zeros_like(missing), -missing
     z = r / scale
     d, norm = z, float(weight * r @ z)
-    goal, decrement = ACCURACY**2 * norm, 0.0
+    enough = ACCURACY**2 * norm
     for _ in range(MOST_PRODUCTS):
-        if norm <= goal:
+        if norm <= enough:
             break
         edges, diagonal = kernels.curvature(
             *W, graph.first, graph.degree, graph.neighbor, graph.edge, d[p:], d[:p]
@@ -221,8 +255,7 @@ def _newton_step(
         length = norm / slope
         x += length * d
         r -= length * out
-        decrement += length * norm
         z = r / scale
         norm, previous = float(weight * r @ z), norm
         d = z + norm / previous * d
-    return x, decrement
+    return x

@@ -38,6 +38,21 @@ class Graph:
         self.edge = np.zeros(2 * self._used, np.int64)
         self.ends = np.zeros((16, 2), np.int64)
 
+    @classmethod
+    def of(cls, p: int, ends: Integers) -> "Graph":
+        """The graph with these edges, numbered in their order; neighbours stand without gaps."""
+        graph = cls(p, len(ends))
+        node = ends.T.ravel()
+        order = np.argsort(node, kind="stable")
+        graph.degree = np.bincount(node, minlength=p)
+        graph.first = np.cumsum(graph.degree) - graph.degree
+        graph._room, graph._used = graph.degree.copy(), node.size
+        spare = np.zeros(FIRST_ROOM, np.int64)
+        graph.neighbor = np.concatenate([ends[:, ::-1].T.ravel()[order], spare])
+        graph.edge = np.concatenate([order % max(len(ends), 1), spare])
+        graph.ends = np.concatenate([ends, np.zeros((1, 2), np.int64)])
+        return graph
+
     def neighbors(self, node: int) -> Integers:
         """The neighbours of a node, in no order."""
         return self.neighbor[self.slots(node)]
@@ -97,8 +112,8 @@ class Graph:
         return int(self.first[node] + np.flatnonzero(self.edge[self.slots(node)] == number)[0])
 
     def _move(self, node: int) -> None:
-        room = 2 * int(self._room[node])
-        if self._used + room > self.neighbor.size:
+        room = max(2 * int(self._room[node]), FIRST_ROOM)
+        while self._used + room > self.neighbor.size:
             self.neighbor, self.edge = doubled(self.neighbor), doubled(self.edge)
         old, new = self.slots(node), slice(self._used, self._used + int(self.degree[node]))
         self.neighbor[new], self.edge[new] = self.neighbor[old], self.edge[old]

@@ -27,6 +27,7 @@ from scipy import sparse
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments
 from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
+from sparsistent.core.regressions import regressions
 from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.path import Path, Step
@@ -37,8 +38,6 @@ Integers = NDArray[np.int64]
 
 # All correlations are made when they fit in this many bytes.
 CORRELATION_BYTES = 1 << 30
-# Bytes of the rows, or correlations, behind the regressions that are solved together.
-SOLVE_BYTES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,25 +196,11 @@ def neighborhood_greedy(
 
 def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> sparse.csr_array:
     """The regressions Γ at this threshold: row r holds the coefficients of node r's neighbours."""
-    p, rows = moments.scale.size, _rows(moments)
+    p = moments.scale.size
     node, neighbor = path.nodes.pairs(threshold).T
-    degree = np.bincount(node, minlength=p)
-    first = np.concatenate([[0], np.cumsum(degree)])
     gamma = np.empty(node.size)
-    for size in np.unique(degree[degree > 0]):
-        alike = np.flatnonzero(degree == size)
-        entries = (size + 1) * max(size + 1, 0 if rows is None else rows.shape[1])
-        together = max(1, SOLVE_BYTES // int(8 * entries))
-        for begin in range(0, alike.size, together):
-            nodes = alike[begin : begin + together]
-            places = first[nodes][:, None] + np.arange(size)
-            variables = np.column_stack([neighbor[places], nodes])
-            if rows is None:
-                S = moments.correlation[variables[:, :, None], variables[:, None, :]]
-            else:
-                S = rows[variables] @ rows[variables].transpose(0, 2, 1)
-                S[:, np.arange(size + 1), np.arange(size + 1)] = 1.0
-            gamma[places] = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
+    for found in regressions(moments, np.bincount(node, minlength=p), neighbor):
+        gamma[found.places] = found.coefficients
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
 

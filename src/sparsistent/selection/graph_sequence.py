@@ -169,20 +169,15 @@ def _joined(
     turn: Integers,
 ) -> tuple[Integers, Integers, NDArray[np.bool_]]:
     """When an edge of the joined graph comes or goes, from when a neighbour of a node does."""
+    p = len(path.nodes)
+    pair = np.minimum(node, other) * p + np.maximum(node, other)
+    order = np.argsort(pair, kind="stable")
+    pair, vote = pair[order], np.where(added[order], 1, -1)
+    total = np.cumsum(vote)
+    # Votes are counted from the first of each pair on.
+    first = np.searchsorted(pair, pair)
+    votes = total - (total - vote)[first]
     needed = 2 if path.combine == "and" else 1
-    votes: dict[tuple[int, int], int] = {}
-    when, pairs, comes = [], [], []
-    columns = (column.tolist() for column in (node, other, added, turn))
-    for r, t, joins, k in zip(*columns, strict=True):
-        pair = (min(r, t), max(r, t))
-        before = votes.get(pair, 0)
-        votes[pair] = before + (1 if joins else -1)
-        if max(before, votes[pair]) == needed:
-            when.append(k + 1)
-            pairs.append(pair)
-            comes.append(joins)
-    return (
-        np.array(when, np.int64),
-        np.array(pairs, np.int64).reshape(-1, 2),
-        np.array(comes, np.bool_),
-    )
+    decisive = np.sort(order[np.maximum(votes, votes - vote) == needed])
+    ends = np.sort(np.column_stack([node[decisive], other[decisive]]), axis=1)
+    return turn[decisive] + 1, ends, added[decisive]
