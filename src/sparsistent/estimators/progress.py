@@ -49,6 +49,11 @@ def reporting(verbose: int, callback: Progress | None) -> Iterator[Progress | No
 
     try:
         yield report if listeners else None
+    except SystemError as error:
+        # Ctrl-C in the moment in which a kernel hands over its result.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
     finally:
         if bar is not None:
             bar.close()
