@@ -98,9 +98,7 @@ def _strengths(scores: Array, start: float) -> tuple[Array, Array]:
     seen = special.ndtr(strengths - start)
     counts = np.full(strengths.size, number.sum() / strengths.size)
     for _ in range(ROUNDS):
-        share = density * counts
-        share *= (number / share.sum(axis=1))[:, None]
-        counts = share.sum(axis=0) / seen
+        counts = counts * ((number / (density @ counts)) @ density) / seen
     return strengths, counts
 
 
