@@ -6,7 +6,7 @@ import reference
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, NeighborhoodGreedy
 from sparsistent.core.moments import column_moments, covariance_moments, shrunk
-from sparsistent.core.regressions import regressions
+from sparsistent.core.least_squares import regressions
 from sparsistent.greedy import covariance_rows, known_graph
 from sparsistent.greedy.graph import Graph
 from sparsistent.greedy.known_graph import estimate_on
@@ -156,7 +156,7 @@ def test_regressions_in_small_parts_are_the_same(monkeypatch):
     neighbor = graph.neighbor[: 2 * graph.n_edges]
     whole = {}
     for size in (1 << 25, 1):
-        monkeypatch.setattr("sparsistent.core.regressions.SOLVE_BYTES", size)
+        monkeypatch.setattr("sparsistent.core.least_squares.SOLVE_BYTES", size)
         gamma = np.empty(neighbor.size)
         for found in regressions(moments, graph.degree, neighbor):
             gamma[found.places] = found.coefficients

@@ -10,7 +10,7 @@ import reference
 from test_agreement import assert_same_steps, summary
 from threadpoolctl import threadpool_limits
 
-from sparsistent.core import candidate_pools, node_search
+from sparsistent.core import candidate_pools, least_squares, node_search
 from sparsistent.core.moments import Moments, column_moments, covariance_moments
 from sparsistent.core.threads import blas_threads
 from sparsistent.greedy import neighborhood
@@ -213,7 +213,7 @@ SMALL = [
     (candidate_pools, "PANEL_WORK", 100_000),
     (candidate_pools, "POOL_STEP", 1),
     (candidate_pools, "PASS_BYTES", 10_000),
-    (neighborhood, "SOLVE_BYTES", 1),
+    (least_squares, "SOLVE_BYTES", 1),
 ]
 
 
