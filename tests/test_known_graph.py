@@ -5,8 +5,8 @@ import pytest
 import reference
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, NeighborhoodGreedy
-from sparsistent.core.moments import column_moments, covariance_moments, shrunk
 from sparsistent.core.least_squares import regressions
+from sparsistent.core.moments import column_moments, covariance_moments, shrunk
 from sparsistent.greedy import covariance_rows, known_graph
 from sparsistent.greedy.graph import Graph
 from sparsistent.greedy.known_graph import estimate_on

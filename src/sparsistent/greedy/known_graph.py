@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sparsistent.core.least_squares import regressions
 from sparsistent.core.likelihood import Certificate
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments
-from sparsistent.core.least_squares import regressions
 from sparsistent.core.screening import StrongPairs, correlations_of
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_graph, sparse_rows
 from sparsistent.greedy.estimate import Measured, estimate, fit_graph, goal, largest, newton_steps
