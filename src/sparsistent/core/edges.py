@@ -110,7 +110,6 @@ def correlation(table, values, k, m):
 
 @kernel
 def best_pair(
-    W,
     first,
     size,
     column,
@@ -133,7 +132,7 @@ def best_pair(
     tolerance since its gains were taken. Of sparse rows, correlations are computed where the
     covariance alone, above ``reach``, could make a gain. Pairs that are barred are passed over.
     """
-    dense = W.shape[0] > 0
+    sparse = column.size > 0
     least = LEAST_RATIO * math.sqrt(min(threshold, TAME_GAIN))
     while True:
         best = 0
@@ -153,29 +152,22 @@ def best_pair(
             return k, partner[k], height[k] * height[k] if drift[k] > 0.0 else bound[k]
         tops[best] = UNKNOWN
         largest = 0.0
-        if dense:
-            row, sample = W[k], values[k]
-            for m in range(row.size):
-                largest = max(largest, abs(sample[m] - row[m]))
-        else:
-            for slot in range(first[k], first[k] + size[k]):
-                if s[slot] == UNKNOWN:
-                    if abs(w[slot]) <= reach:
-                        continue
+        begin, end = first[k], first[k] + size[k]
+        if sparse:
+            for slot in range(begin, end):
+                if s[slot] == 0.0 and abs(w[slot]) > reach:
                     s[slot] = correlation(table, values, k, column[slot])
-                largest = max(largest, abs(s[slot] - w[slot]))
+        for slot in range(begin, end):
+            largest = max(largest, abs(s[slot] - w[slot]))
         drift[k], partner[k], bound[k] = 0.0, -1, 0.0
         height[k] = min(largest / LEAST_RATIO, math.sqrt(threshold))
         if largest <= least:
             continue
         need = least
-        begin = 0 if dense else first[k]
-        for slot in range(begin, W.shape[0] if dense else begin + size[k]):
-            m = slot if dense else column[slot]
-            x = values[k, m] if dense else s[slot]
-            y = W[k, m] if dense else w[slot]
-            if abs(x - y) > need and m != k and abs(x) != UNKNOWN:
-                gain = coordinate_gain(x, y)
+        for slot in range(begin, end):
+            if abs(s[slot] - w[slot]) > need and s[slot] != BARRED:
+                m = column[slot] if sparse else slot - begin
+                gain = coordinate_gain(s[slot], w[slot])
                 if gain > max(bound[k], threshold) or (gain == bound[k] and m < partner[k]):
                     bound[k], partner[k] = gain, m
                     need = max(need, LEAST_RATIO * math.sqrt(min(gain, TAME_GAIN)))
@@ -183,27 +175,21 @@ def best_pair(
 
 
 @kernel
-def best_beside(W, first, size, column, w, s, values, i, j, least, strong):
+def best_beside(first, size, column, w, s, i, j, least, strong):
     """The largest gain above ``least`` of pairs, other than (i, j), that compete with it.
 
     Those are pairs one of whose ends has a covariance above ``strong`` with i or j.
     """
-    dense, best = W.shape[0] > 0, least
-    for c in range(2 * W.shape[0] if dense else size[i] + size[j]):
-        if dense:
-            k = c % W.shape[0]
-            near = W[i if c < W.shape[0] else j, k]
-        else:
-            slot = first[i] + c if c < size[i] else first[j] + c - size[i]
-            k, near = column[slot], w[slot]
-        if abs(near) <= strong:
+    sparse, best = column.size > 0, least
+    for c in range(size[i] + size[j]):
+        near = first[i] + c if c < size[i] else first[j] + c - size[i]
+        if abs(w[near]) <= strong:
             continue
+        k = column[near] if sparse else c % size[i]
         need = LEAST_RATIO * math.sqrt(min(best, TAME_GAIN))
-        for slot in range(0 if dense else first[k], W.shape[0] if dense else first[k] + size[k]):
-            m = slot if dense else column[slot]
-            x = values[k, m] if dense else s[slot]
-            y = W[k, m] if dense else w[slot]
-            same = (k == i and m == j) or (k == j and m == i)
-            if abs(x - y) > need and abs(x) != UNKNOWN and m != k and not same:
-                best = max(best, coordinate_gain(x, y))
+        for slot in range(first[k], first[k] + size[k]):
+            if abs(s[slot] - w[slot]) > need and s[slot] != BARRED:
+                m = column[slot] if sparse else slot - first[k]
+                if (k != i or m != j) and (k != j or m != i):
+                    best = max(best, coordinate_gain(s[slot], w[slot]))
     return best

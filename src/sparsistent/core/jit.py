@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-# In place of what is not known: a correlation, the cost of an edge, the maximum of a block.
+# In place of what is not known: the cost of an edge, the maximum of a block.
 UNKNOWN = 1e300
 # In place of the correlation of a pair that must not become an edge.
 BARRED = -1e300

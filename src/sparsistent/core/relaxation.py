@@ -12,14 +12,18 @@ together there is ``pending[m]``, and once that is above the tolerance m is in t
 nodes are right, W⁻¹ = Θ has the graph's support and the loss is p + log det W.
 
 Where correlation decays, all this happens in a *block*: the nodes whose covariance with the changed
-edge's ends is large enough to matter, as a small dense matrix V copied out of W and back. A node
-all of whose neighbours are in the block is *closed* and can be put right there.
+edge's ends is large enough to matter. Its part of W is a small dense matrix V, into which a row is
+copied when it is first needed, and from which the rows that were put right are written back. Only
+a node all of whose neighbours are in the block can be put right there. ``nodes`` are those of the
+block, ``place[k]`` is where node k stands among them, or -1.
 
-W itself is kept in one of two ways. *Dense*: a p × p array. *Sparse*: for each node the list of
-nodes with which its covariance is above ``drop``, and of those whose correlation alone could make
-them its neighbours.
+W itself is kept row by row: entries ``first[k]`` to ``first[k] + size[k]`` of ``w`` are those of
+node k. *Dense* rows have all entries. *Sparse* rows have those above ``drop``, and those whose
+correlation alone could make an edge; beside each entry (k, m) is ``column``, the node m, and
+``twin``, at which place of its own row the entry (m, k) stands. Beside each entry of W is that of
+S in ``s``, 0 in sparse rows as long as nobody has asked for it.
 
-Edges are numbered; the slots of node k, ``first[k]`` to ``first[k] + degree[k]``, hold its
+Edges are numbered; the slots of node k, ``begin[k]`` to ``begin[k] + degree[k]``, hold its
 neighbours and the numbers of the edges to them.
 """
 
@@ -41,6 +45,8 @@ LEAST_SHARE = 3e-3
 # An error of W counts for the loss by its square times that of θ_mm: beyond a θ_mm of 1/SHARP it
 # weighs more.
 SHARP = 0.04
+# A row of a block: not there yet, there, and put right.
+ABSENT, LOADED, RIGHT = 0, 1, 2
 # While a new edge has come only part of its way, the refit is looser by this factor.
 ON_THE_WAY = 100.0
 
@@ -79,14 +85,63 @@ def regress(V, member, size, k, least, factor, beta):
 
 
 @kernel
+def open_block(first, size, column, w, place, found, begin, degree, neighbor, starts, level):
+    """Find the block of nodes whose covariance with one of the starts is above ``level``.
+
+    Starts and their neighbours are in it. Leaves the nodes in ``found``, starts first, and where
+    they stand there in ``place``. Returns how many there are.
+    """
+    count = 0
+    for k in starts:
+        place[k], found[count] = count, k
+        count += 1
+    for k in starts:
+        for slot in range(begin[k], begin[k] + degree[k]):
+            m = neighbor[slot]
+            if place[m] < 0:
+                place[m], found[count] = count, m
+                count += 1
+        for c in range(size[k]):
+            slot = first[k] + c
+            if abs(w[slot]) > level:
+                m = column[slot] if column.size > 0 else c
+                if place[m] < 0:
+                    place[m], found[count] = count, m
+                    count += 1
+    return count
+
+
+@kernel
+def load(V, nodes, place, state, first, size, column, w, a):
+    """Copy a row of W into a block; what rows put right there have of it is newer."""
+    k, row = nodes[a], V[a]
+    for b in range(nodes.size):
+        row[b] = 0.0
+    for c in range(size[k]):
+        slot = first[k] + c
+        b = place[column[slot] if column.size > 0 else c]
+        if b >= 0:
+            row[b] = w[slot]
+    for b in range(nodes.size):
+        if state[b] == RIGHT:
+            row[b] = V[b, a]
+    state[a] = LOADED
+
+
+@kernel
 def relax(
     V,
     nodes,
+    place,
+    state,
     first,
+    size,
+    column,
+    w,
+    begin,
     degree,
     neighbor,
     edge,
-    closed,
     theta,
     theta_diagonal,
     cost,
@@ -97,8 +152,7 @@ def relax(
     step,
     bits,
     starts,
-    i,
-    j,
+    comes,
     target,
     tolerance,
     least,
@@ -106,42 +160,29 @@ def relax(
 ):
     """Put nodes right, from ``starts`` on, until nothing above the tolerance is pending.
 
-    Positions in V stand for nodes. Where i ≥ 0, the edge (i, j) has just come, and W_ij moves
-    towards ``target``. By how much Θ changes is added to ``change`` and ``change_diagonal``.
-    Returns the share of its way that the edge has come, 0 where that failed or the limit of updates
-    was reached, and which positions were put right. ``bits`` are those of ``step`` as integers:
-    without the sign they are in the same order, and compilers find the maximum of integers, unlike
-    that of floats, several at a time.
+    Rows of V are loaded when they are needed. Where an edge between the two starts has just come,
+    W moves towards ``target`` there. By how much Θ changes is added to ``change`` and
+    ``change_diagonal``. Returns the share of its way that the edge has come, 0 where that failed or
+    the limit of updates was reached. ``bits`` are those of ``step`` as integers: without the sign
+    they are in the same order, and compilers find the maximum of integers, unlike that of floats,
+    several at a time.
     """
-    u = V.shape[0]
-    touched, waiting = np.empty(u, np.int64), np.empty(u, np.int64)
-    queue = np.empty(u, np.int64)
-    head, length, widest = 0, 0, 1
+    u = nodes.size
+    waiting, queue, loaded = np.empty(u, np.int64), np.empty(u, np.int64), np.empty(u, np.int64)
+    head, length, count, widest = 0, 0, 0, 1
     for a in range(u):
-        touched[a] = waiting[a] = 0
-        widest = max(widest, degree[a])
+        waiting[a] = 0
+        widest = max(widest, degree[nodes[a]])
+        if state[a] == LOADED:
+            loaded[count] = a
+            count += 1
     factor, beta = np.empty((widest, widest)), np.empty(widest)
-    member = np.empty(widest, np.int64)
-    share, moved = 1.0, 0.0
-    if i >= 0:
-        origin, left = V[i, j], 0.0
-        for a in range(degree[i]):
-            member[a] = neighbor[first[i] + a]
-        while left * theta_diagonal[nodes[i]] < 1.0 - MOST_TAKEN:
-            if share < 1e-6:
-                return 0.0, touched
-            V[i, j] = origin + share * (target - origin)
-            V[j, i] = V[i, j]
-            left = regress(V, member, degree[i], i, least, factor, beta)
-            share *= 0.5
-        share *= 2.0
-        moved = abs(V[i, j] - origin)
-        if share < 1.0:
-            tolerance *= ON_THE_WAY
-    for a in starts:
-        queue[length] = a
-        waiting[a] = 1
+    member = np.empty(widest + 1, np.int64)
+    for k in starts:
+        queue[length] = place[k]
+        waiting[place[k]] = 1
         length += 1
+    share, moved = 1.0, 0.0
     limit_now = HASTE * tolerance
     while True:
         if length == 0:
@@ -149,7 +190,7 @@ def relax(
                 break
             limit_now = max(0.5 * limit_now, tolerance)
             for a in range(u):
-                if pending[nodes[a]] > limit_now and closed[a]:
+                if pending[nodes[a]] > limit_now:
                     queue[(head + length) % u] = a
                     waiting[a] = 1
                     length += 1
@@ -158,270 +199,229 @@ def relax(
         head = head + 1 if head + 1 < u else 0
         length -= 1
         waiting[k] = 0
+        node = nodes[k]
+        width, slot = degree[node], begin[node]
+        member[width] = lowest = k
+        for a in range(width):
+            member[a] = place[neighbor[slot + a]]
+            lowest = min(lowest, member[a])
+        if lowest < 0:
+            continue
+        for a in range(width + 1):
+            if state[member[a]] == ABSENT:
+                load(V, nodes, place, state, first, size, column, w, member[a])
+                loaded[count] = member[a]
+                count += 1
         limit -= 1
-        size, slot = degree[k], first[k]
-        for a in range(size):
-            member[a] = neighbor[slot + a]
-        variance = regress(V, member, size, k, least, factor, beta)
+        j, origin = k, 0.0
+        if comes:
+            j = queue[head]
+            origin = V[k, j]
+        while True:
+            if comes:
+                V[k, j] = V[j, k] = origin + share * (target - origin)
+            variance = regress(V, member, width, k, least, factor, beta)
+            if not comes or variance * theta_diagonal[node] >= 1.0 - MOST_TAKEN:
+                break
+            share *= 0.5
+            if share < 1e-6:
+                return 0.0
         if variance == 0.0 or limit < 0:
-            return 0.0, touched
+            return 0.0
+        if comes:
+            comes, moved = False, abs(V[k, j] - origin)
+            if share < 1.0:
+                tolerance *= ON_THE_WAY
+                limit_now = HASTE * tolerance
         row = V[k]
         for c in range(u):
             step[c] = -row[c]
         a = 0
-        while a + 1 < size:
+        while a + 1 < width:
             x, y = beta[a], beta[a + 1]
             one, two = V[member[a]], V[member[a + 1]]
             for c in range(u):
                 step[c] += x * one[c] + y * two[c]
             a += 2
-        if a < size:
+        if a < width:
             x, one = beta[a], V[member[a]]
             for c in range(u):
                 step[c] += x * one[c]
-        step[k] = 0.0
-        for a in range(size):
+        for a in range(width + 1):
             step[member[a]] = 0.0
         widest = 0
         for c in range(u):
             widest = max(widest, bits[c] & WITHOUT_SIGN)
-        bits[u] = widest
-        largest = step[u]
-        if k == i:
-            # W_ij is among the regressors of those that are neighbours of both.
-            largest, moved = max(largest, moved), 0.0
-        for c in range(u):
             row[c] += step[c]
-            V[c, k] = row[c]
-        touched[k] = 1
-        x = nodes[k]
-        change_diagonal[x] += 1.0 / variance - theta_diagonal[x]
-        theta_diagonal[x] = 1.0 / variance
-        pending[x] = 0.0
-        for a in range(size):
+        bits[u] = widest
+        # W_ij is among the regressors of those that are neighbours of both.
+        largest, moved = max(step[u], moved), 0.0
+        for a in range(count):
+            V[loaded[a], k] = row[loaded[a]]
+        state[k] = RIGHT
+        change_diagonal[node] += 1.0 / variance - theta_diagonal[node]
+        theta_diagonal[node] = 1.0 / variance
+        pending[node] = 0.0
+        for a in range(width):
             e, m = edge[slot + a], member[a]
             change[e] -= beta[a] / variance + theta[e]
             theta[e] = -beta[a] / variance
             cost[e] = UNKNOWN
             cost_tops[e // BLOCK] = UNKNOWN
-            x = abs(theta[e]) * largest * max(1.0 / theta_diagonal[nodes[m]], SHARP)
-            pending[nodes[m]] += x
-            if pending[nodes[m]] > limit_now and closed[m] and not waiting[m]:
+            node = nodes[m]
+            pending[node] += abs(theta[e]) * largest * max(1.0 / theta_diagonal[node], SHARP)
+            if pending[node] > limit_now and not waiting[m]:
                 last = head + length
                 queue[last if last < u else last - u] = m
                 waiting[m] = 1
                 length += 1
-    return share, touched
+    return share
 
 
 @kernel
-def what_moved(V, nodes, first, degree, neighbor, edge, change, change_diagonal, most):
+def what_moved(
+    V, nodes, place, state, begin, degree, neighbor, edge, change, change_diagonal, most
+):
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
     T are at most ``most`` nodes, those that have changed by more than some share of the largest
     change. Returned with that largest change. Afterwards ``change`` and ``change_diagonal`` are
     zero.
     """
-    u = V.shape[0]
-    size, inside, T = np.empty(u), np.empty(u, np.int64), np.empty(u, np.int64)
+    u = nodes.size
+    size, T = np.empty(u), np.empty(u, np.int64)
     largest = 0.0
     for a in range(u):
-        inside[a] = 0
-        size[a] = abs(change_diagonal[nodes[a]])
-        for slot in range(first[a], first[a] + degree[a]):
-            size[a] = max(size[a], abs(change[edge[slot]]))
-        largest = max(largest, size[a])
-    limit, count = LEAST_SHARE * largest, u + most
+        size[a] = 0.0
+        # Whatever has changed is in a row that was loaded.
+        if state[a] != ABSENT:
+            k = nodes[a]
+            size[a] = abs(change_diagonal[k])
+            for slot in range(begin[k], begin[k] + degree[k]):
+                size[a] = max(size[a], abs(change[edge[slot]]))
+            largest = max(largest, size[a])
+    limit, count = 0.5 * LEAST_SHARE * largest, u + most
     while count > most:
         count = 0
+        limit *= 2.0
         for a in range(u):
             if size[a] > limit:
                 T[count] = a
                 count += 1
-        limit *= 2.0
-    for x in range(count):
-        inside[T[x]] = 1
     out = np.empty((count, count))
     for y in range(count):
-        b = T[y]
+        k = nodes[T[y]]
         for x in range(count):
             out[y, x] = 0.0
-        for slot in range(first[b] - 1, first[b] + degree[b]):
-            a, value = b, change_diagonal[nodes[b]]
-            if slot >= first[b]:
-                a, value = neighbor[slot], change[edge[slot]]
-            if inside[a]:
+        for slot in range(begin[k] - 1, begin[k] + degree[k]):
+            a, value = T[y], change_diagonal[k]
+            if slot >= begin[k]:
+                a, value = place[neighbor[slot]], change[edge[slot]]
+            if a >= 0 and size[a] > limit:
                 for x in range(count):
                     out[y, x] -= V[a, T[x]] * value
         out[y, y] += 1.0
     for a in range(u):
-        change_diagonal[nodes[a]] = 0.0
-        for slot in range(first[a], first[a] + degree[a]):
-            change[edge[slot]] = 0.0
+        if size[a] > 0.0:
+            k = nodes[a]
+            change_diagonal[k] = 0.0
+            for slot in range(begin[k], begin[k] + degree[k]):
+                change[edge[slot]] = 0.0
     return out, largest
 
 
 @kernel
-def open_block(
-    W, first, size, column, w, place, found, begin, degree, neighbor, edge, starts, level, most
-):
-    """The block of nodes whose covariance with one of the starts is above ``level``.
-
-    Starts and their neighbours are in it. Leaves the nodes in ``found``; returns V, where its
-    entries are in the sparse rows (from 1 on, 0 where they are not), the graph inside the block,
-    and which nodes are closed. V is empty where there are more than ``most`` nodes.
-    """
-    count = 0
-    for k in starts:
-        if place[k] < 0:
-            place[k], found[count] = count, k
-            count += 1
-    n_starts = count
-    for a in range(n_starts):
-        k = found[a]
-        for slot in range(begin[k], begin[k] + degree[k]):
-            m = neighbor[slot]
-            if place[m] < 0:
-                place[m], found[count] = count, m
-                count += 1
-        if W.shape[0] > 0:
-            row = W[k]
-            for m in range(row.size):
-                if abs(row[m]) > level and place[m] < 0:
-                    place[m], found[count] = count, m
-                    count += 1
-        else:
-            for slot in range(first[k], first[k] + size[k]):
-                m = column[slot]
-                if abs(w[slot]) > level and place[m] < 0:
-                    place[m], found[count] = count, m
-                    count += 1
-    u = 0 if count > most else count
-    V = np.empty((u, u))
-    where = np.empty((0 if W.shape[0] > 0 else u, u), np.int32)
-    inner_first, inner_degree = np.empty(u, np.int64), np.empty(u, np.int64)
-    closed = np.empty(u, np.int64)
-    slots = 0
-    for a in range(u):
-        slots += degree[found[a]]
-    inner_neighbor, inner_edge = np.empty(slots, np.int64), np.empty(slots, np.int64)
-    slots = 0
-    for a in range(u):
-        k = found[a]
-        inner_first[a], closed[a] = slots, 1
-        for slot in range(begin[k], begin[k] + degree[k]):
-            b = place[neighbor[slot]]
-            if b >= 0:
-                inner_neighbor[slots], inner_edge[slots] = b, edge[slot]
-                slots += 1
-            else:
-                closed[a] = 0
-        inner_degree[a] = slots - inner_first[a]
-        if W.shape[0] > 0:
-            row = W[k]
-            for b in range(u):
-                V[a, b] = row[found[b]]
-        else:
-            for b in range(u):
-                V[a, b] = where[a, b] = 0
-            for slot in range(first[k], first[k] + size[k]):
-                b = place[column[slot]]
-                if b >= 0:
-                    V[a, b] = w[slot]
-                    where[a, b] = slot - first[k] + 1
-    for a in range(count):
-        place[found[a]] = -1
-    return V, where, inner_first, inner_degree, inner_neighbor, inner_edge, closed
+def append(first, size, room, column, twin, w, s, used, k, m, value):
+    """New entries (k, m) and (m, k). A row that is full moves to where there is more room."""
+    there = size[m]
+    for _ in range(2):
+        here = size[k]
+        if here == room[k]:
+            start, end = first[k], used[0]
+            for c in range(here):
+                column[end + c], twin[end + c] = column[start + c], twin[start + c]
+                w[end + c], s[end + c] = w[start + c], s[start + c]
+            first[k] = end
+            room[k] = 2 * here + 8
+            used[0] += room[k]
+        slot = first[k] + here
+        column[slot], twin[slot], w[slot], s[slot] = m, there, value, 0.0
+        size[k] += 1
+        k, m, there = m, k, here
 
 
 @kernel
-def append(first, size, room, column, w, s, used, k, m, value):
-    """A new entry of a sparse row, which moves to where there is more room if it is full."""
-    if size[k] == room[k]:
-        start, end = first[k], used[0]
-        for c in range(size[k]):
-            column[end + c], w[end + c], s[end + c] = column[start + c], w[start + c], s[start + c]
-        first[k] = end
-        room[k] = 2 * size[k] + 8
-        used[0] += room[k]
-    slot = first[k] + size[k]
-    column[slot], w[slot], s[slot] = m, value, UNKNOWN
-    size[k] += 1
-
-
-@kernel
-def close_block(W, first, size, room, column, w, s, used, nodes, V, where, touched, drop):
+def close_block(V, nodes, place, state, first, size, room, column, twin, w, s, used, drop):
     """Write a block back: by how much, at most, each row has changed.
 
-    New entries of sparse rows up to ``drop`` are left out.
+    New entries of sparse rows up to ``drop`` are left out. Where the sparse rows have no room,
+    nothing is done, and what is returned is empty.
     """
-    u = nodes.size
-    amounts, moved = np.empty(u), np.empty(u, np.int64)
-    count = 0
+    u, need = nodes.size, used[0]
     for a in range(u):
-        amounts[a] = 0.0
-        if touched[a]:
-            moved[count] = a
-            count += 1
-    for a in range(u):
-        k = nodes[a]
-        for c in range(u if touched[a] else count):
-            b = c if touched[a] else moved[c]
-            value = V[a, b]
-            if W.shape[0] > 0:
-                amounts[a] = max(amounts[a], abs(value - W[k, nodes[b]]))
-                W[k, nodes[b]] = value
-            elif where[a, b] > 0:
-                slot = first[k] + where[a, b] - 1
-                amounts[a] = max(amounts[a], abs(value - w[slot]))
-                w[slot] = value
-            elif abs(value) > drop:
-                amounts[a] = max(amounts[a], abs(value))
-                append(first, size, room, column, w, s, used, k, nodes[b], value)
+        need += 4 * (size[nodes[a]] + u) + 32
+    amounts = np.empty(0 if column.size > 0 and need > w.size else u)
+    seen = np.empty(amounts.size, np.int64)
+    for a in range(amounts.size):
+        amounts[a], seen[a] = 0.0, -1
+    for a in range(amounts.size):
+        if state[a] != RIGHT:
+            continue
+        k, row = nodes[a], V[a]
+        for c in range(size[k]):
+            slot = first[k] + c
+            m = column[slot] if column.size > 0 else c
+            b = place[m]
+            if b >= 0:
+                x = abs(row[b] - w[slot])
+                amounts[a], amounts[b] = max(amounts[a], x), max(amounts[b], x)
+                w[slot] = row[b]
+                w[first[m] + (twin[slot] if column.size > 0 else k)] = row[b]
+                seen[b] = a
+        for b in range(u):
+            x = abs(row[b])
+            if seen[b] < a and x > drop:
+                amounts[a], amounts[b] = max(amounts[a], x), max(amounts[b], x)
+                append(first, size, room, column, twin, w, s, used, k, nodes[b], row[b])
     return amounts
 
 
 @kernel
-def join(W, first, size, room, column, w, s, used, where, i, j, sample, drop):
+def join(first, size, room, column, twin, w, s, used, where, i, j, sample, drop):
     """Give the nodes on one side of a new edge (i, j) their covariance with those on the other.
 
     Returns the nodes on both sides, by how much, at most, their rows have changed, and how many
     they are: none where the sparse rows have no room, and then nothing has been done.
     """
-    dense = W.shape[0] > 0
-    most = 2 * W.shape[0] if dense else size[i] + size[j]
+    sparse = column.size > 0
+    most = size[i] + size[j]
     nodes, value, amounts = np.empty(most, np.int64), np.empty(most), np.empty(most)
-    middle, count = 0, 0
+    middle, count, need = 0, 0, used[0]
     for side in range(2):
         middle, k = count, j if side else i
-        for c in range(W.shape[0] if dense else size[k]):
-            x = W[k, c] if dense else w[first[k] + c]
-            if abs(x) > (0.0 if dense else drop):
-                nodes[count], value[count] = c if dense else column[first[k] + c], x
-                amounts[count] = abs(sample * x)
+        for c in range(size[k]):
+            slot = first[k] + c
+            if abs(w[slot]) > drop:
+                nodes[count], value[count] = column[slot] if sparse else c, w[slot]
+                amounts[count] = abs(sample * w[slot])
+                need += 4 * (size[nodes[count]] + most) + 32
                 count += 1
-    if not dense:
-        need = 0
-        for a in range(count):
-            need += 4 * (size[nodes[a]] + count) + 32
-        if used[0] + need > w.size:
-            return nodes, amounts, 0
-    for a in range(count):
+    if sparse and need > w.size:
+        return nodes, amounts, 0
+    for a in range(middle):
         k, x = nodes[a], sample * value[a]
-        begin, end = (middle, count) if a < middle else (0, middle)
-        if dense:
-            for b in range(begin, end):
-                W[k, nodes[b]] += x * value[b]
-            continue
-        before = size[k]
+        before = size[k] if sparse else 0
         for c in range(before):
             where[column[first[k] + c]] = c
-        for b in range(begin, end):
-            c, y = where[nodes[b]], x * value[b]
+        for b in range(middle, count):
+            m, y = nodes[b], x * value[b]
+            c = where[m] if sparse else m
             if c >= 0:
-                w[first[k] + c] += y
+                slot = first[k] + c
+                w[slot] += y
+                w[first[m] + (twin[slot] if sparse else k)] = w[slot]
             elif abs(y) > drop:
-                append(first, size, room, column, w, s, used, k, nodes[b], y)
+                append(first, size, room, column, twin, w, s, used, k, m, y)
         for c in range(before):
             where[column[first[k] + c]] = -1
     return nodes, amounts, count

@@ -82,13 +82,11 @@ class Candidates:
         rows = self.fit.rows
         level = max(math.sqrt(gain) - MARGIN * error, 0.0) ** 2
         return level < self.threshold or level < kernels.best_beside(
-            rows.matrix,
             rows.first,
             rows.size,
             rows.column,
             rows.w,
             rows.s,
-            rows.screened,
             i,
             j,
             level,
@@ -101,14 +99,13 @@ class Candidates:
             i, j, gain = kernels.best_of_all(rows.screened, rows.matrix, self.threshold)
             return (i, j, gain) if i >= 0 else None
         i, j, gain = kernels.best_pair(
-            rows.matrix,
             rows.first,
             rows.size,
             rows.column,
             rows.w,
             rows.s,
             rows.is_table,
-            rows.screened,
+            rows.source,
             self._reach,
             self._height,
             self._drift,

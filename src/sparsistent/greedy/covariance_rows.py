@@ -2,7 +2,8 @@
 
 A sparse row is a list in no order: the node itself, the nodes whose correlation with it alone could
 make them its neighbours, and those with which its covariance has risen above what is dropped. The
-rows share three long arrays; one that needs more room moves to their end.
+rows share a few long arrays; one that needs more room moves to their end. So an entry keeps its
+place within its row, and its twin across the diagonal can say where that is.
 """
 
 import math
@@ -28,28 +29,38 @@ MOST_CANDIDATES = 0.05
 
 @dataclass
 class CovarianceRows:
-    """W, dense (``matrix`` has rows) or sparse, and where the correlations come from.
+    """W, dense or sparse, and where the correlations come from.
 
-    ``source`` has the standardised columns as its rows if ``is_table``, else the correlations.
-    ``screened`` is the same for a search, where pairs that must not become edges are barred.
+    Row k is in ``w`` from ``first[k]`` on; see :mod:`sparsistent.core.relaxation`. ``source`` has
+    the standardised columns as its rows if ``is_table``, else the correlations. ``s`` has those of
+    the entries of W for a search, where pairs that must not become edges are barred.
     """
 
     source: Array
-    screened: Array
     is_table: bool
-    matrix: Array
     first: Integers
     size: Integers
     room: Integers
     used: Integers
-    column: NDArray[np.int32]
+    column: Places
+    twin: Places
     w: Array
     s: Array
 
     @property
     def is_dense(self) -> bool:
         """Whether W is one matrix."""
-        return len(self.matrix) > 0
+        return self.column.size == 0
+
+    @property
+    def matrix(self) -> Array:
+        """A dense W."""
+        return self.w.reshape(self.source.shape)
+
+    @property
+    def screened(self) -> Array:
+        """The correlations beside a dense W."""
+        return self.s.reshape(self.source.shape)
 
     def correlation(self, i: int, j: int) -> float:
         """S_ij."""
@@ -65,8 +76,6 @@ class CovarianceRows:
 
     def row(self, node: int) -> Array:
         """The entries of a row, all or those that are kept."""
-        if self.is_dense:
-            return self.matrix[node]  # type: ignore[no-any-return]
         return self.w[self.first[node] : self.first[node] + self.size[node]]
 
     def correlations(self, nodes: Integers) -> Array:
@@ -99,43 +108,38 @@ class CovarianceRows:
         if self.is_dense:
             self.matrix[np.ix_(nodes, nodes)] = V
             return
-        where = np.zeros(V.shape, np.int32)
-        place = {node: a for a, node in enumerate(nodes.tolist())}
-        for a, node in enumerate(nodes.tolist()):
-            columns = self.column[self.first[node] : self.first[node] + self.size[node]]
-            for slot, other in enumerate(columns.tolist()):
-                if other in place:
-                    where[a, place[other]] = slot + 1
-        self.write(nodes, V, where, np.ones(nodes.size, np.int64), drop)
+        place = np.full(len(self.source), -1)
+        place[nodes] = np.arange(nodes.size)
+        self.write(V, nodes, place, np.full(nodes.size, relaxation.RIGHT), drop)
 
     def write(
-        self, nodes: Integers, V: Array, where: Places, touched: Integers, drop: float
+        self, V: Array, nodes: Integers, place: Integers, state: Integers, drop: float
     ) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
-        if not self.is_dense:
-            # A row that is full gets twice the room, as often as it takes.
-            need = 4 * (int(self.size[nodes].sum()) + (nodes.size + 8) * nodes.size)
-            while int(self.used[0]) + need > self.w.size:
-                self.grow()
-        return relaxation.close_block(  # type: ignore[no-any-return]
-            self.matrix,
-            self.first,
-            self.size,
-            self.room,
-            self.column,
-            self.w,
-            self.s,
-            self.used,
-            nodes,
-            V,
-            where,
-            touched,
-            drop,
-        )
+        while True:
+            amounts: Array = relaxation.close_block(
+                V,
+                nodes,
+                place,
+                state,
+                self.first,
+                self.size,
+                self.room,
+                self.column,
+                self.twin,
+                self.w,
+                self.s,
+                self.used,
+                drop,
+            )
+            if amounts.size:
+                return amounts
+            self.grow()
 
     def grow(self) -> None:
         """Have twice the room for entries of sparse rows."""
-        self.column, self.w, self.s = doubled(self.column), doubled(self.w), doubled(self.s)
+        self.column, self.twin = doubled(self.column), doubled(self.twin)
+        self.w, self.s = doubled(self.w), doubled(self.s)
 
 
 def rows_for_search(
@@ -166,7 +170,7 @@ def _bar(rows: CovarianceRows, exclude: Integers) -> CovarianceRows:
     """The same dense rows for a search that must not meet these pairs."""
     if len(exclude):
         i, j = exclude.T
-        rows.screened = rows.source.copy()
+        rows.s = rows.s.copy()
         rows.screened[i, j] = rows.screened[j, i] = BARRED
     return rows
 
@@ -198,19 +202,19 @@ def _strong_entries(S: Array, cutoff: float) -> StrongPairs | None:
 
 def dense_rows(S: Array) -> CovarianceRows:
     """The covariance of the empty graph as a matrix, for a matrix of correlations."""
-    none = np.zeros(0, np.int64)
+    p, none = len(S), np.zeros(0, np.int32)
     return CovarianceRows(
         source=S,
-        screened=S,
         is_table=False,
-        matrix=np.eye(len(S)),
-        first=none,
-        size=none,
-        room=none,
-        used=np.zeros(1, np.int64),
-        column=np.zeros(0, np.int32),
-        w=np.zeros(0),
-        s=np.zeros(0),
+        first=np.arange(p) * p,
+        size=np.full(p, p),
+        room=np.full(p, p),
+        used=np.array([p * p]),
+        column=none,
+        twin=none,
+        w=np.eye(p).ravel(),
+        # S is symmetric, so its order in memory does not matter.
+        s=np.require(S.ravel(order="K"), requirements="W"),
     )
 
 
@@ -223,27 +227,28 @@ def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
     other = np.concatenate([np.arange(p), j, i])
     sample = np.concatenate([np.ones(p), s, s])
     order = np.argsort(node, kind="stable")
-    node, other, sample = node[order], other[order], sample[order]
     size = np.bincount(node, minlength=p)
     room = size + 24
     first = np.concatenate([[0], np.cumsum(room)[:-1]])
-    slots = np.arange(node.size) + (first - np.concatenate([[0], np.cumsum(size)[:-1]]))[node]
+    inside = np.empty(node.size, np.int64)
+    inside[order] = np.arange(node.size) - np.repeat(np.cumsum(size) - size, size)
+    slots = first[node] + inside
     used = int(room.sum())
     capacity = math.ceil(1.2 * used) + 10_000
     rows = CovarianceRows(
         source=source,
-        screened=source,
         is_table=moments.unit is not None,
-        matrix=np.zeros((0, 0)),
         first=first,
         size=size,
         room=room,
         used=np.array([used]),
         column=np.zeros(capacity, np.int32),
+        twin=np.zeros(capacity, np.int32),
         w=np.zeros(capacity),
         s=np.zeros(capacity),
     )
     rows.column[slots] = other
+    rows.twin[slots] = np.concatenate([inside[:p], inside[p + i.size :], inside[p : p + i.size]])
     rows.w[slots] = node == other
     rows.s[slots] = sample
     return rows

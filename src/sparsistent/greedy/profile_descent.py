@@ -17,7 +17,6 @@ from time import monotonic
 
 import numpy as np
 
-from sparsistent.core.jit import UNKNOWN
 from sparsistent.core.moments import Array
 from sparsistent.greedy.candidates import least_difference
 from sparsistent.greedy.covariance_rows import CovarianceRows
@@ -29,9 +28,9 @@ from sparsistent.greedy.refit import (
     NEAR,
     FittedGraph,
     NoEstimateError,
+    covariance_around,
     delete_edge,
     insert_edge,
-    open_block,
 )
 
 Progress = Callable[[str, int, int], object]
@@ -142,7 +141,7 @@ def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
         difference, unit = rows.source[node] - rows.matrix[node], diagonal
     else:
         span = slice(rows.first[node], rows.first[node] + rows.size[node])
-        known = rows.s[span] != UNKNOWN
+        known = rows.s[span] != 0.0
         difference = (rows.s[span] - rows.w[span])[known]
         unit = diagonal[rows.column[span][known]]
     bound = difference**2 * unit * diagonal[node]
@@ -161,20 +160,18 @@ def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None
     level = NEAR
     if strengths.size > BLOCK_NODES:
         level = max(level, np.partition(strengths, -BLOCK_NODES)[-BLOCK_NODES])
-    V, _, first, degree, neighbor, edge, _ = open_block(fit, np.array([node]), level, fit.p)
-    nodes = np.sort(fit.found[: len(V)])
-    order = np.argsort(fit.found[: len(V)])
-    place = np.empty(len(V), np.int64)
-    place[order] = np.arange(len(V))
-    ends = np.repeat(np.arange(len(V)), degree)
-    slots = np.concatenate([np.arange(a, a + d) for a, d in zip(first, degree, strict=True)])
-    i, j = place[ends], place[neighbor[slots]]
-    once = i < j
+    nodes, V = covariance_around(fit, node, level)
+    degree = graph.degree[nodes]
+    spans = zip(graph.first[nodes], degree, strict=True)
+    slots = np.concatenate([np.arange(a, a + d) for a, d in spans])
+    i, others = np.repeat(np.arange(nodes.size), degree), graph.neighbor[slots]
+    j = np.minimum(np.searchsorted(nodes, others), nodes.size - 1)
+    once = (nodes[j] == others) & (i < j)
     model = quadratic_model(
-        V[np.ix_(order, order)],
+        V,
         rows.correlations(nodes),
         fit.theta_diagonal[nodes],
-        fit.theta[edge[slots[once]]],
+        fit.theta[graph.edge[slots[once]]],
         i[once],
         j[once],
         threshold,
@@ -262,7 +259,7 @@ def snapshot(fit: FittedGraph) -> FittedGraph:
     """A twin of a fit with a dense W that goes its own way."""
     twin, rows, graph = copy(fit), copy(fit.rows), copy(fit.graph)
     twin.rows, twin.graph = rows, graph
-    rows.matrix = rows.matrix.copy()
+    rows.w = rows.w.copy()
     for owner, names in ((twin, FIT_ARRAYS), (graph, GRAPH_ARRAYS)):
         for name in names:
             setattr(owner, name, getattr(owner, name).copy())

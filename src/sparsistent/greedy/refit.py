@@ -11,7 +11,7 @@ variances.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -104,7 +104,6 @@ class FittedGraph:
     change: Array = field(init=False)
     change_diagonal: Array = field(init=False)
     pending: Array = field(init=False)
-    found: Integers = field(init=False)
     loss: float = field(init=False)
     refresh: int = field(init=False)
 
@@ -124,9 +123,8 @@ class FittedGraph:
         self.refresh = REFRESH if p > FEW else 0
         self._loss_age = 0
         self._everyone = np.arange(p)
-        self._all_closed = np.ones(p, np.int64)
         self._place = np.full(p, -1)
-        self.found = np.empty(p, np.int64)
+        self._found = np.empty(p, np.int64)
         self._step = np.empty(p + 1)
         self._bits = self._step.view(np.int64)
 
@@ -143,6 +141,15 @@ class FittedGraph:
     def are_apart(self, w: float) -> bool:
         """Whether two nodes with this covariance count as nodes of two components."""
         return w == 0.0 or (not self.rows.is_dense and abs(w) <= self.drop)
+
+
+class Block(NamedTuple):
+    """Some nodes and W among them; see :mod:`sparsistent.core.relaxation`."""
+
+    V: Array
+    nodes: Integers
+    place: Integers
+    state: Integers
 
 
 @dataclass
@@ -164,7 +171,7 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     change, pair, share = Change(), np.array([i, j]), 0.5
     # Where a new edge would leave too little variance, it comes in steps.
     while 0.0 < share < 1.0:
-        share, nodes = _relax(fit, pair, pair, fit.drop / max(abs(s - w), fit.drop), s, change)
+        share, nodes = _relax(fit, pair, True, fit.drop / max(abs(s - w), fit.drop), s, change)
     _finish(fit, pair, share, nodes, change)
     return change
 
@@ -179,7 +186,7 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
         values[number] = values[last]
     fit.cost_tops[[number // BLOCK, last // BLOCK]] = UNKNOWN
     change, pair = Change(), np.array([i, j])
-    share, nodes = _relax(fit, pair, NOBODY, fit.drop / max(size, fit.drop), 0.0, change)
+    share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
     return change
 
@@ -195,9 +202,9 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
         if fit.is_small:
             change.everywhere = True
             limit = MOST_UPDATES * fit.p
-            done = _relax_everywhere(fit, pair, NOBODY, 0.0, fit.tolerance, limit)
+            done = _relax_block(fit, _everywhere(fit), pair, False, 0.0, fit.tolerance, limit)
         else:
-            done, _ = _relax(fit, pair, NOBODY, NEAR, 0.0, change)
+            done, _ = _relax(fit, pair, False, NEAR, 0.0, change)
         if done == 0.0:
             solve_components(fit, pair, change)
     finally:
@@ -207,7 +214,8 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
 
 def approach(fit: FittedGraph, tolerance: float) -> None:
     """Put the nodes of a dense W right to within a tolerance, as far as that is cheap."""
-    _relax_everywhere(fit, fit._everyone, NOBODY, 0.0, tolerance, CHEAP * fit.p)
+    limit = CHEAP * fit.p
+    _relax_block(fit, _everywhere(fit), fit._everyone, False, 0.0, tolerance, limit)
 
 
 def precision_matrix(fit: FittedGraph) -> sparse.csr_array:
@@ -240,11 +248,11 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     fit.loss += math.log1p(-s * s)
     while True:
         nodes, amounts, count = kernels.join(
-            rows.matrix,
             rows.first,
             rows.size,
             rows.room,
             rows.column,
+            rows.twin,
             rows.w,
             rows.s,
             rows.used,
@@ -252,7 +260,7 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
             i,
             j,
             s,
-            fit.drop,
+            0.0 if rows.is_dense else fit.drop,
         )
         if count:
             return Change(rows=[(nodes[:count], amounts[:count])])
@@ -275,106 +283,99 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
         loose = nodes[fit.pending[nodes] > fit.tolerance]
         if loose.size == 0:
             return
-        share, reached = _relax(fit, loose[:MOST_STARTS], NOBODY, DROP_SHARE, 0.0, change)
+        share, reached = _relax(fit, loose[:MOST_STARTS], False, DROP_SHARE, 0.0, change)
         if share == 0.0:
             solve_components(fit, loose, change)
             return
         nodes = np.union1d(loose, reached)
 
 
-def open_block(fit: FittedGraph, starts: Integers, level: float, most: float) -> tuple[Any, ...]:
-    """A block around some nodes; see :func:`sparsistent.core.relaxation.open_block`.
-
-    Its nodes stand at the beginning of ``fit.found``.
-    """
+def _nodes_around(fit: FittedGraph, starts: Integers, level: float) -> Integers:
+    """The nodes of a block around some, which stand first; ``fit._place`` says where they stand."""
     rows, graph = fit.rows, fit.graph
-    return kernels.open_block(  # type: ignore[no-any-return]
-        rows.matrix,
+    count = kernels.open_block(
         rows.first,
         rows.size,
         rows.column,
         rows.w,
         fit._place,
-        fit.found,
+        fit._found,
         graph.first,
         graph.degree,
         graph.neighbor,
-        graph.edge,
         starts,
         level,
-        most,
     )
+    return fit._found[:count].copy()
+
+
+def covariance_around(fit: FittedGraph, node: int, level: float) -> tuple[Integers, Array]:
+    """The nodes of a block around one, sorted, and W among them."""
+    nodes, rows = np.sort(_nodes_around(fit, np.array([node]), level)), fit.rows
+    fit._place[nodes] = np.arange(nodes.size)
+    block = _new_block(fit, nodes)
+    for a in range(nodes.size):
+        kernels.load(*block, rows.first, rows.size, rows.column, rows.w, a)
+    fit._place[nodes] = -1
+    return nodes, block.V
+
+
+def _everywhere(fit: FittedGraph) -> Block:
+    """All of a dense W as a block."""
+    everyone = fit._everyone
+    return Block(fit.rows.matrix, everyone, everyone, np.full(fit.p, kernels.LOADED))
+
+
+def _new_block(fit: FittedGraph, nodes: Integers) -> Block:
+    """A block into which no row is loaded yet."""
+    u = nodes.size
+    return Block(np.empty((u, u)), nodes, fit._place, np.full(u, kernels.ABSENT))
 
 
 def _relax(
-    fit: FittedGraph, starts: Integers, pair: Integers, level: float, target: float, change: Change
+    fit: FittedGraph, starts: Integers, comes: bool, level: float, target: float, change: Change
 ) -> tuple[float, Integers]:
     """Put nodes right around some: the share that a new edge has come, and who may be wrong yet."""
-    rows = fit.rows
-    if not fit.is_small:
-        V, where, first, degree, neighbor, edge, closed = open_block(
-            fit, starts, level, MOST_OF_ALL * fit.p if rows.is_dense else fit.p
-        )
-    if fit.is_small or len(V) == 0:
-        change.everywhere = True
-        share = _relax_everywhere(fit, starts, pair, target, fit.tolerance, MOST_UPDATES * fit.p)
+    limit = MOST_UPDATES * fit.p
+    nodes = NOBODY if fit.is_small else _nodes_around(fit, starts, level)
+    if fit.is_small or (fit.rows.is_dense and nodes.size > MOST_OF_ALL * fit.p):
+        fit._place[nodes] = -1
+        change.everywhere, block = True, _everywhere(fit)
+        share = _relax_block(fit, block, starts, comes, target, fit.tolerance, limit)
         if share > 0.0:
-            graph = fit.graph
-            lists = graph.first, graph.degree, graph.neighbor, graph.edge
-            _note_loss(fit, rows.matrix, fit._everyone, *lists)
+            _note_loss(fit, block)
             fit._loss_age += 1
         return share, NOBODY
-    nodes = fit.found[: len(V)].copy()
-    share, touched = kernels.relax(
-        V,
-        nodes,
-        first,
-        degree,
-        neighbor,
-        edge,
-        closed,
-        fit.theta,
-        fit.theta_diagonal,
-        fit.cost,
-        fit.cost_tops,
-        fit.change,
-        fit.change_diagonal,
-        fit.pending,
-        fit._step,
-        fit._bits,
-        np.arange(starts.size),
-        0 if pair.size else -1,
-        1,
-        target,
-        fit.tolerance,
-        LEAST_VARIANCE,
-        MOST_UPDATES * fit.p,
-    )
+    block = _new_block(fit, nodes)
+    share = _relax_block(fit, block, starts, comes, target, fit.tolerance, limit)
     if share > 0.0:
-        change.rows.append((nodes, rows.write(nodes, V, where, touched, fit.drop)))
-        _note_loss(fit, V, nodes, first, degree, neighbor, edge)
+        change.rows.append((nodes, fit.rows.write(*block, fit.drop)))
+        _note_loss(fit, block)
+    fit._place[nodes] = -1
     return share, nodes
 
 
-def _relax_everywhere(
+def _relax_block(
     fit: FittedGraph,
+    block: Block,
     starts: Integers,
-    pair: Integers,
+    comes: bool,
     target: float,
     tolerance: float,
     limit: int,
 ) -> float:
-    """Put nodes right in all of a dense W: the share that a new edge has come."""
-    W, graph = fit.rows.matrix, fit.graph
-    share: float
-    share, _ = kernels.relax(
-        W,
-        fit._everyone,
+    """Put nodes right in a block: the share that a new edge between the starts has come."""
+    rows, graph = fit.rows, fit.graph
+    return kernels.relax(  # type: ignore[no-any-return]
+        *block,
+        rows.first,
+        rows.size,
+        rows.column,
+        rows.w,
         graph.first,
         graph.degree,
         graph.neighbor,
         graph.edge,
-        fit._all_closed,
         fit.theta,
         fit.theta_diagonal,
         fit.cost,
@@ -385,31 +386,29 @@ def _relax_everywhere(
         fit._step,
         fit._bits,
         starts,
-        pair[0] if pair.size else -1,
-        pair[1] if pair.size else -1,
+        comes,
         target,
         tolerance,
         LEAST_VARIANCE,
         limit,
     )
-    return share
 
 
-def _note_loss(
-    fit: FittedGraph,
-    V: Array,
-    nodes: Integers,
-    first: Integers,
-    degree: Integers,
-    neighbor: Integers,
-    edge: Integers,
-) -> None:
-    """Bring the loss up to date after a change of Θ among these nodes."""
+def _note_loss(fit: FittedGraph, block: Block) -> None:
+    """Bring the loss up to date after a change of Θ in a block."""
     if fit.rows.is_dense and fit._loss_age >= fit.refresh:
         _take_loss(fit)
         return
+    graph = fit.graph
     moved, largest = kernels.what_moved(
-        V, nodes, first, degree, neighbor, edge, fit.change, fit.change_diagonal, MOST_MOVED
+        *block,
+        graph.first,
+        graph.degree,
+        graph.neighbor,
+        graph.edge,
+        fit.change,
+        fit.change_diagonal,
+        MOST_MOVED,
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss(fit)
