@@ -156,7 +156,8 @@ def best_pair(
         if sparse:
             for slot in range(begin, end):
                 if s[slot] == 0.0 and abs(w[slot]) > reach:
-                    s[slot] = correlation(table, values, k, column[slot])
+                    # The sum is no 32-bit integer, for which all would be compiled once more.
+                    s[slot] = correlation(table, values, k, 0 + column[slot])
         for slot in range(begin, end):
             largest = max(largest, abs(s[slot] - w[slot]))
         drift[k], partner[k], bound[k] = 0.0, -1, 0.0

@@ -176,7 +176,7 @@ def relax(
         if state[a] == LOADED:
             loaded[count] = a
             count += 1
-    factor, beta = np.empty((widest, widest)), np.empty(widest)
+    factor, beta = np.empty((widest, widest)), np.empty(widest + 1)
     member = np.empty(widest + 1, np.int64)
     for k in starts:
         queue[length] = place[k]
@@ -236,17 +236,12 @@ def relax(
         row = V[k]
         for c in range(u):
             step[c] = -row[c]
-        a = 0
-        while a + 1 < width:
+        beta[width] = 0.0
+        for a in range(0, width, 2):
             x, y = beta[a], beta[a + 1]
             one, two = V[member[a]], V[member[a + 1]]
             for c in range(u):
                 step[c] += x * one[c] + y * two[c]
-            a += 2
-        if a < width:
-            x, one = beta[a], V[member[a]]
-            for c in range(u):
-                step[c] += x * one[c]
         for a in range(width + 1):
             step[member[a]] = 0.0
         widest = 0
@@ -361,28 +356,30 @@ def close_block(V, nodes, place, state, first, size, room, column, twin, w, s, u
     for a in range(u):
         need += 4 * (size[nodes[a]] + u) + 32
     amounts = np.empty(0 if column.size > 0 and need > w.size else u)
-    seen = np.empty(amounts.size, np.int64)
+    rest = np.empty(u)
     for a in range(amounts.size):
-        amounts[a], seen[a] = 0.0, -1
+        amounts[a] = 0.0
     for a in range(amounts.size):
         if state[a] != RIGHT:
             continue
-        k, row = nodes[a], V[a]
+        k, row, largest = nodes[a], V[a], 0.0
+        for b in range(u):
+            rest[b] = abs(row[b])
         for c in range(size[k]):
             slot = first[k] + c
             m = column[slot] if column.size > 0 else c
             b = place[m]
             if b >= 0:
                 x = abs(row[b] - w[slot])
-                amounts[a], amounts[b] = max(amounts[a], x), max(amounts[b], x)
                 w[slot] = row[b]
                 w[first[m] + (twin[slot] if column.size > 0 else k)] = row[b]
-                seen[b] = a
+                largest, amounts[b], rest[b] = max(largest, x), max(amounts[b], x), 0.0
         for b in range(u):
-            x = abs(row[b])
-            if seen[b] < a and x > drop:
-                amounts[a], amounts[b] = max(amounts[a], x), max(amounts[b], x)
+            x = rest[b]
+            if x > drop:
+                largest, amounts[b] = max(largest, x), max(amounts[b], x)
                 append(first, size, room, column, twin, w, s, used, k, nodes[b], row[b])
+        amounts[a] = max(amounts[a], largest)
     return amounts
 
 
