@@ -14,7 +14,7 @@ from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, Neighb
 from sparsistent.core.factorisation import SMALL, factorise
 from sparsistent.core.moments import column_moments
 from sparsistent.greedy import covariance_rows, refit
-from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.greedy.global_greedy import global_greedy, screened_rows
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 N_SAMPLES = 1200
@@ -65,6 +65,43 @@ def test_sparse_rows_with_tight_refits_take_the_same_steps(kind, monkeypatch, sp
     assert steps(few) == steps(expected)
     losses = [step.loss for step in expected]
     np.testing.assert_allclose([step.loss for step in few], losses, atol=1e-7)
+
+
+def test_entries_of_sparse_rows_know_their_twins(sparse_storage):
+    """However rows grow and move, (m, k) is where (k, m) says, and has the same value."""
+    moments = column_moments(table("grid", 225, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 225)
+    used = screened_rows(moments, threshold).used[0]
+    _, fit = global_greedy(moments, threshold, 0.5)
+    rows = fit.rows
+    assert rows.used[0] > used
+    for k in range(fit.p):
+        span = slice(rows.first[k], rows.first[k] + rows.size[k])
+        others = rows.column[span]
+        assert np.unique(others).size == others.size
+        twins = rows.first[others] + rows.twin[span]
+        assert (rows.twin[span] < rows.size[others]).all()
+        np.testing.assert_array_equal(rows.column[twins], k)
+        np.testing.assert_array_equal(rows.twin[twins], np.arange(rows.size[k]))
+        np.testing.assert_array_equal(rows.w[twins], rows.w[span])
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_the_covariance_around_a_node(storage, monkeypatch):
+    """It is W among the node, its neighbours and those near it, and leaves no trace."""
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0 if storage == "sparse" else 10**9)
+    monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+    moments = column_moments(table("grid", 144, 1), assume_centered=False)
+    _, fit = global_greedy(moments, ebic_edge_threshold(N_SAMPLES, 144), 0.5)
+    assert fit.rows.is_dense == (storage == "dense")
+    W = np.linalg.inv(refit.precision_matrix(fit).toarray())
+    for node in range(0, fit.p, 7):
+        nodes, V = refit.covariance_around(fit, node, 0.05)
+        near = np.abs(W[node]) > 0.05
+        near[fit.graph.neighbors(node)] = True
+        np.testing.assert_array_equal(nodes, np.flatnonzero(near))
+        np.testing.assert_allclose(V, W[np.ix_(nodes, nodes)], atol=2 * fit.tolerance)
+    assert (fit._place == -1).all()
 
 
 @pytest.mark.parametrize(("p", "density"), [(40, 0.3), (SMALL + 1, 0.01), (SMALL + 1, 0.3)])
