@@ -413,6 +413,9 @@ def join(first, size, room, column, twin, w, s, used, where, i, j, sample, drop)
         for b in range(middle, count):
             m, y = nodes[b], x * value[b]
             c = where[m] if sparse else m
+            # A node is on both sides where an entry too small to keep hides a path between them.
+            if m == k:
+                continue
             if c >= 0:
                 slot = first[k] + c
                 w[slot] += y

@@ -8,7 +8,8 @@ place within its row, and its twin across the diagonal can say where that is.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,13 @@ class CovarianceRows:
     twin: Places
     w: Array
     s: Array
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Twins share the correlations, which nobody changes."""
+        names = ["first", "size", "room", "used", "column", "twin", "w"]
+        if not self.is_dense:
+            names.append("s")
+        return replace(self, **{name: getattr(self, name).copy() for name in names})
 
     @property
     def is_dense(self) -> bool:
