@@ -146,8 +146,11 @@ class CovarianceRows:
 
     def grow(self) -> None:
         """Have twice the room for entries of sparse rows."""
-        self.column, self.twin = doubled(self.column), doubled(self.twin)
-        self.w, self.s = doubled(self.w), doubled(self.s)
+        # One after the other, so that no two are in memory twice.
+        self.column = doubled(self.column)
+        self.twin = doubled(self.twin)
+        self.w = doubled(self.w)
+        self.s = doubled(self.s)
 
 
 def rows_for_search(
