@@ -1,4 +1,4 @@
-"""The one decorator that compiles, and what files of kernels have in common.
+"""The decorators that compile, and what files of kernels have in common.
 
 Kernels release the GIL, so that threads can run them side by side, and keep their machine code on
 disk, so that only the first run after an installation compiles. Where no directory can be written

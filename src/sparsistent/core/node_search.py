@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import regressions as kernels
+from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.threads import blas_threads, in_threads
 
@@ -155,9 +155,9 @@ def regress(
     starts = np.zeros(rows.size + 1, np.int64)
     fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
     trace = _trace_arrays(65 + 5 * rows.size, 64) if traced else _trace_arrays(0, 0)
-    forced, barred = lists
-    own = np.insert(barred[1], barred[0][:-1], rows)
-    barred = barred[0] + np.arange(rows.size + 1), own
+    forced, (begin, others) = lists
+    # No node is its own neighbour.
+    barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
@@ -171,7 +171,7 @@ def regress(
             rule.nu,
             LEAST_VARIANCE,
             state,
-            (fit[0], fit[1], fit[1].view(np.int64), *fit[2:]),
+            with_bits(fit),
             output,
             starts,
             trace,
@@ -187,17 +187,22 @@ def regress(
         if state[kernels.MEMBERS] + k > len(trace[1]):
             trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1])))
     others, values, drops, losses = output[: starts[-1]].T.copy()
-    entries, traced_members = trace
-    n_sets, n_members = state[kernels.SETS], state[kernels.MEMBERS]
-    members, gammas = traced_members[:n_members].T
-    sets = Trace(entries[: n_sets + 1], members.astype(np.int64), gammas)
+    entries, pairs = trace
+    members, gammas = pairs[: state[kernels.MEMBERS]].T
+    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas)
     return NodeSteps(starts, others.astype(np.int64), values, drops, losses), sets
 
 
 def fit_arrays(p: int, width: int) -> tuple[NDArray[Any], ...]:
-    """M, c, v, q and gains, active set, rejected candidates and δ, up to a size."""
-    M, work = np.empty((width, p + width)), np.empty((4, p + width))
-    return M, work, np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1)
+    """M; c, v, q and gains; active set, rejected candidates and δ of a regression, up to a size."""
+    M, rows = np.empty((width, p + width)), np.empty((4, p + width))
+    return M, rows, np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1)
+
+
+def with_bits(fit: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    """The arrays of a regression, with the bits of c and of the gains as integers."""
+    M, rows, *rest = fit
+    return M, rows, rows.view(np.int64), *rest
 
 
 def _trace_arrays(sets: int, members: int) -> tuple[NDArray[Any], ...]:

@@ -19,10 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sparsistent.core import regressions as kernels
-from sparsistent.core.jit import UNKNOWN
+from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
-from sparsistent.core.node_search import Integers, NodeSteps, Progress, Rule, copied, fit_arrays, starts_of
+from sparsistent.core.node_search import (
+    Integers,
+    NodeSteps,
+    Progress,
+    Rule,
+    copied,
+    fit_arrays,
+    starts_of,
+    with_bits,
+)
 from sparsistent.core.threads import blas_threads, in_threads
 
 # The way up turns where the best candidate is worth less than this share of the threshold.
@@ -136,7 +144,7 @@ def best_sets(
             0.0,
             least,
             state,
-            (fit[0], fit[1], fit[1].view(np.int64), *fit[2:]),
+            with_bits(fit),
             np.empty((1, 4)),
             none.copy(),
             (none[:0], np.empty((0, 2))),
