@@ -222,12 +222,15 @@ def search(
                             w = a
                     if t < 0 or v[t] < least:
                         t = -1
-                gain, fall = 0.5 * c[t] * c[t], math.inf
+                else:
+                    gain, fall = 0.5 * c[t] * c[t], math.inf
             elif w < 0:
                 for e in range(barred_starts[node], barred_starts[node + 1]):
                     gains[barred_members[e]] = 0.0
                 for e in range(state[REJECTED]):
                     gains[rejected[e]] = 0.0
+                for a in range(k):
+                    gains[members[a]] = 0.0
                 most = ROUNDING
                 for i in range(k + 1):
                     if i < k and (k > state[TURN] or (k > SWAPS and i != weakest)):

@@ -124,7 +124,11 @@ def improve(
 def best_sets(
     S: Array, r: int, replay: Integers, limits: tuple[float, float, float], stop: Event
 ) -> tuple[list[float], list[set[int]]]:
-    """The least RSS of each size that the search has met, from none on, and whose it is."""
+    """The least RSS of each size that the search has met, from none on, and whose it is.
+
+    ``limits`` are the fall of RSS/2 and that of log RSS below which a candidate is not worth its
+    while, and the variance of what is determined.
+    """
     p, state = len(S), np.zeros(11, np.int64)
     state[kernels.TURN] = p
     fit = fit_arrays(p, WIDTH)
