@@ -97,7 +97,6 @@ def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
         "information.py",
         "relaxation.py",
         "nodes.py",
-        "subsets.py",
         "takahashi.py",
         "tiles.py",
     ],
@@ -123,8 +122,45 @@ def test_a_file_of_kernels_stands_alone(name):
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert functions
     for function in functions:
-        assert [ast.unparse(decorator) for decorator in function.decorator_list] == ["kernel"]
+        (decorator,) = map(ast.unparse, function.decorator_list)
+        assert decorator in {"kernel", "part", "inlined"}
         assert ast.get_docstring(function)
+
+
+def test_parts_of_kernels_are_called_in_their_own_file_only():
+    """They have no wrapper: a call from Python would end the process."""
+    paths = list(SOURCE.rglob("*.py"))
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    parts = {
+        (path.stem, node.name)
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and {"part", "inlined"} & set(map(ast.unparse, node.decorator_list))
+    }
+    assert parts
+    for tree in trees.values():
+        # A file of kernels is imported as `kernels` or by its own name, or names come from it.
+        files = {
+            alias.asname or alias.name: alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "sparsistent.core"
+            for alias in node.names
+        }
+        used = {
+            (files[node.value.id], node.attr)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in files
+        }
+        used |= {
+            (str(node.module).rpartition(".")[2], alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        assert not used & parts
 
 
 def test_compiling_goes_through_one_decorator():

@@ -14,6 +14,7 @@ decides. The steps are therefore those of a search in all correlations.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import Event
@@ -21,6 +22,7 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
@@ -174,11 +176,12 @@ def _guess(
 
     results: list[tuple[NodeSteps, Fits]] = []
     n_bytes = 0
-    for result in in_threads(run, parts, threads):
-        results.append(result)
-        n_bytes += result[1].n_bytes()
-        if n_bytes > PASS_BYTES:
-            break
+    with threadpool_limits(1, user_api="blas") if threads > 1 else nullcontext():
+        for result in in_threads(run, parts, threads):
+            results.append(result)
+            n_bytes += result[1].n_bytes()
+            if n_bytes > PASS_BYTES:
+                break
     nodes = np.concatenate(parts[: len(results)])
     all_fits = [fits for _, fits in results]
     fits = Fits(
@@ -201,7 +204,11 @@ def _guess_part(
     places = np.minimum(begin[:, None] + np.arange(sizes.max()), end[:, None] - 1)
     members = pools[places] - (nodes * p)[:, None]
     S = np.zeros((*members.shape, members.shape[1]))
-    kernels.products(unit, members, sizes, S)
+    for block, own_members, size in zip(S, members, sizes.tolist(), strict=True):
+        x = unit[own_members[:size]]
+        block[:size, :size] = x @ x.T
+    np.clip(S, -1.0, 1.0, out=S)
+    S[:, np.arange(S.shape[1]), np.arange(S.shape[1])] = 1.0
     own = np.argmax(members == nodes[:, None], axis=1)
     thresholds = rule.thresholds[nodes]
     lists = (

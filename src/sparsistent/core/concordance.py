@@ -28,15 +28,12 @@ def concordance(order, groups, ranks, column, tree, counts, output):
                     continue
                 together += 1
                 counts[r] += 1
-                smaller, at = 0, r - 1
-                while at > 0:
-                    smaller += tree[at]
-                    at -= at & -at
-                up_to, at = 0, r
-                while at > 0:
-                    up_to += tree[at]
-                    at -= at & -at
-                balance += smaller + up_to - came
+                balance -= came
+                # Once for those that are smaller, once for those and the tied ones.
+                for at in range(r - 1, r + 1):
+                    while at > 0:
+                        balance += tree[at]
+                        at -= at & -at
             for place in range(begin, end):
                 at = other[order[place]]
                 while 0 < at < tree.size:

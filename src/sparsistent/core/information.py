@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from sparsistent.core.jit import kernel
+from sparsistent.core.jit import kernel, part
 
 # A prediction says no more than that the loss changes by a lot beyond these.
 MOST_GAINED = 0.999
@@ -61,13 +61,13 @@ def sweep(tableau, value, free, a, least):
     free[a] = not free[a]
 
 
-@kernel
+@part
 def gain(x):
     """What an entry is worth that gains x by the quadratic model."""
     return -math.log1p(-min(x, MOST_GAINED))
 
 
-@kernel
+@part
 def cost(x):
     """What an edge costs to remove that costs x by the quadratic model."""
     x = min(x, MOST_LOST)

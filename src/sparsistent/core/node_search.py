@@ -149,63 +149,65 @@ def regress(
     ``lists`` are the variables forced on them and barred from them, in terms of the columns of S.
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
-    state = np.zeros(7, np.int64)
+    p = S.shape[2]
+    state = np.zeros(11, np.int64)
+    state[kernels.TURN] = -1
     starts = np.zeros(rows.size + 1, np.int64)
-    c = np.empty(S.shape[2])
-    fit, output = _fit_arrays(WIDTH), _output_arrays(64 + 4 * rows.size)
+    fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
     trace = _trace_arrays(65 + 5 * rows.size, 64) if traced else _trace_arrays(0, 0)
+    forced, (begin, others) = lists
+    # No node is its own neighbour.
+    barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
-        if kernels.regress(
+        if kernels.search(
             S,
             blocks,
             rows,
+            forced,
+            barred,
             thresholds,
             rule.drop,
             rule.nu,
             LEAST_VARIANCE,
-            *lists,
             state,
-            fit,
-            c,
-            c.view(np.int64),
+            with_bits(fit),
             output,
             starts,
             trace,
+            (np.zeros((0, 0), np.int64), np.empty(0)),
         ):
             break
-        k, width, room = state[kernels.ACTIVE], fit[1].size, output[0].size
+        k, width, room = state[kernels.SIZE], len(fit[0]), len(output)
         if max(k, state[kernels.REJECTED]) == width:
-            fit = copied(fit, _fit_arrays(2 * width))
-        if state[kernels.STEPS] + k + 2 > room:
-            output = copied(output, _output_arrays(2 * room))
-            trace = copied(trace, _trace_arrays(2 * trace[0].size, trace[1].size))
-        if state[kernels.MEMBERS] + k > trace[1].size:
-            trace = copied(trace, _trace_arrays(trace[0].size, 2 * trace[1].size))
-    others, values, drops, losses = (array[: starts[-1]] for array in output)
-    entries, members, gammas = trace
-    n_sets, n_members = state[kernels.SETS], state[kernels.MEMBERS]
-    sets = Trace(entries[: n_sets + 1], members[:n_members], gammas[:n_members])
-    return NodeSteps(starts, others, values, drops, losses), sets
+            fit = copied(fit, fit_arrays(p, 2 * width))
+        if state[kernels.STEPS] == room:
+            (output,) = copied((output,), (np.empty((2 * room, 4)),))
+            trace = copied(trace, _trace_arrays(2 * len(trace[0]), len(trace[1])))
+        if state[kernels.MEMBERS] + k > len(trace[1]):
+            trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1])))
+    others, values, drops, losses = output[: starts[-1]].T.copy()
+    entries, pairs = trace
+    members, gammas = pairs[: state[kernels.MEMBERS]].T
+    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas)
+    return NodeSteps(starts, others.astype(np.int64), values, drops, losses), sets
 
 
-def _fit_arrays(width: int) -> tuple[NDArray[Any], ...]:
-    """Active set, rejected candidates, factor, y, Γ and δ of a regression, up to a size."""
-    padded = width + kernels.PADDING
-    active, rejected = np.zeros(padded, np.int64), np.zeros(width, np.int64)
-    factor, y = np.empty((width, width)), np.empty(width)
-    gamma, delta = np.zeros(padded), np.empty(width + 1)
-    return active, rejected, factor, y, gamma, delta
+def fit_arrays(p: int, width: int) -> tuple[NDArray[Any], ...]:
+    """M; c, v, q and gains; active set, rejected candidates and δ of a regression, up to a size."""
+    M, rows = np.empty((width, p + width)), np.empty((4, p + width))
+    return M, rows, np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1)
 
 
-def _output_arrays(room: int) -> tuple[NDArray[Any], ...]:
-    """Others, values, drops and losses, up to a number of steps."""
-    return np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
+def with_bits(fit: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    """The arrays of a regression, with the bits of c and of the gains as integers."""
+    M, rows, *rest = fit
+    return M, rows, rows.view(np.int64), *rest
 
 
 def _trace_arrays(sets: int, members: int) -> tuple[NDArray[Any], ...]:
     """Entries, members and Γ, up to numbers of active sets and of members."""
-    return np.zeros(sets, np.int64), np.empty(members, np.int64), np.empty(members)
+    return np.zeros(sets, np.int64), np.empty((members, 2))
 
 
 def copied(

@@ -1,218 +1,319 @@
-"""Compiled loops of the neighbourhood algorithm: forward-backward regressions, many a call.
+"""Compiled loop of the regressions at nodes: the paper's search, and the one with profile gains.
 
-Everything is at unit variances: with A the active set and c = S_·r − S_·A Γ the covariances of the
-candidates with the residual, adding t gains c_t²/2 and removing t costs Γ_t²/2. The Cholesky factor
-L of S_AA grows by a row with each addition and is rotated back to a triangle with each removal, so
-that Γ = L⁻ᵀy with y = L⁻¹S_Ar costs |A|² a step; c is needed before forward steps only, at |A| p.
+Everything is at unit variances. With A the active set of node r, S_AA = LLᵀ and G any orthogonal
+matrix, the rows of M = G L⁻¹ (S_A· | I) hold all that is needed, one column a variable and one u a
+member. c = (S_r· | 0) − M_·rᵀM has the covariances of the candidates with the residual and, for the
+members, −Γ; v = (1 | 0) − ‖M_·m‖² has what A leaves of the candidates and −‖u‖² = −[S_AA⁻¹]_ii.
+An addition gives M a row. A removal makes q = uᵀM/‖u‖, what only this member explains, the last
+row, by a reflection, and drops it; it raises RSS by q_r² = Γ²/‖u‖², c by q_r q and v by q². All of
+that is at most |A| p, with products uᵀM.
 
-:func:`regress` returns when its share of work is done, and all that it needs to go on is in the
-arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`products` and
-:func:`scan` serve the search among a few candidates a node, see ``core.candidate_pools``.
+In the paper's search adding t gains c_t²/2 and removing t costs Γ_t²/2. With profile gains the
+other coefficients follow: adding t lowers RSS by c_t²/v_t. What a swap is worth is exact, too; to
+weigh all of them is |A|² p.
+
+:func:`search` returns when its share of work is done, and all that it needs to go on is in the
+arrays that it was given: Ctrl-C is heard within the longest of regressions. :func:`scan` serves the
+search among a few candidates a node, see ``core.candidate_pools``.
 """
 
 import math
 
-from sparsistent.core.jit import kernel
+from sparsistent.core.jit import UNKNOWN, inlined, kernel, part
 
-# Places of ``state``: the node at work, the sizes of its active set and of its set of rejected
-# candidates, the steps in the output, the sets and their members in the trace, and the array
-# entries that may still be read in this call.
-NODE, ACTIVE, REJECTED, STEPS, SETS, MEMBERS, WORK = range(7)
-# Rows of S that are read at a time, past the active set if need be.
-PADDING = 4
+# Places of ``state``: the node at work; the sizes of its active set and of its set of rejected
+# candidates; how many of the steps that it was told to take it has taken; the steps in the output;
+# the sets and their members in the trace; the array entries that may still be read in this call.
+# Then, of a profile search: the pass, even on the way up; the size at which no candidate was worth
+# its while any more; and whether a set was found that beats one of its size.
+NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTER = range(11)
+# There are two ways up and down at least, and more while they find better sets, up to four.
+LEAST_PASSES, MOST_PASSES = 4, 8
+# So many variables beyond the turn come in on the first way up, and twice as many each time.
+EXTRA = 8
+# Up to this size all swaps are weighed, beyond it those of the weakest member.
+SWAPS = 8
+# Sums of squares that are closer than this differ by rounding.
+ROUNDING = 1e-13
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
 # first of them is taken: neither the machine nor the order of a sum decides.
 TIE = 4096
 
 
-@kernel
-def strongest(S, r, active, k, gamma, rejected, n_rejected, barred, c, bits):
-    """Fill c = S_r· − Γ S_A·, with zeros for what is no candidate: the place of the largest |c|.
+@part
+def subtract(M, k, column, size, q):
+    """Take uᵀM, where u is a column of M, from the first entries of q: the square of u."""
+    square = 0.0
+    for a in range(k):
+        x, row = M[a, column], M[a]
+        square += x * x
+        for m in range(size):
+            q[m] -= x * row[m]
+    return square
 
-    ``bits`` are those of c as integers. Without the sign they are in the same order, and compilers
-    find the maximum of integers, unlike that of floats, eight at a time: twice as fast a search.
+
+@inlined
+def largest(bits, p):
+    """The place of the largest of p numbers in absolute value, whose bits are given as integers.
+
+    Without the sign they are in the same order, and compilers find the maximum of integers, unlike
+    that of floats, eight at a time: twice as fast a search.
     """
-    for a in range(k, k + PADDING):
-        active[a], gamma[a] = r, 0.0
-    s = S[r]
-    for m in range(c.size):
-        c[m] = s[m]
-    for a in range(0, k, PADDING):
-        s0, s1, s2, s3 = S[active[a]], S[active[a + 1]], S[active[a + 2]], S[active[a + 3]]
-        g0, g1, g2, g3 = gamma[a], gamma[a + 1], gamma[a + 2], gamma[a + 3]
-        for m in range(c.size):
-            c[m] -= g0 * s0[m] + g1 * s1[m] + g2 * s2[m] + g3 * s3[m]
-    for a in range(k + 1):
-        c[active[a]] = 0.0  # after the active variables comes r
-    for a in range(n_rejected):
-        c[rejected[a]] = 0.0
-    for a in range(barred.size):
-        c[barred[a]] = 0.0
-    largest, place = 0, 0
-    for first in range(0, bits.size, 512):
-        here, part = 0, bits[first : first + 512]
-        for m in range(part.size):
-            here = max(here, part[m] & WITHOUT_SIGN)
-        if here - TIE > largest:
+    most, place = 0, 0
+    for first in range(0, p, 512):
+        here, block = 0, bits[first : min(first + 512, p)]
+        for m in range(block.size):
+            here = max(here, block[m] & WITHOUT_SIGN)
+        if here - TIE > most:
             place = first
-        largest = max(largest, here)
-    while bits[place] & WITHOUT_SIGN < largest - TIE:
+        most = max(most, here)
+    while bits[place] & WITHOUT_SIGN < most - TIE:
         place += 1
     return place
 
 
+@inlined
+def weigh(M, k, member, p, r, least, c, v, q, gains):
+    """Fill the gains without a member, or with all (``member`` = k): what removing it costs.
+
+    What the others determine gains nothing.
+    """
+    for m in range(p):
+        q[m] = 0.0
+    square = subtract(M, k if member < k else 0, p + member, p, q)
+    inverse = 1.0 / square if member < k else 0.0
+    y = inverse * q[r]
+    for m in range(p):
+        left, z = v[m] + q[m] * q[m] * inverse, c[m] + y * q[m]
+        gains[m] = z * z / left if left >= least else 0.0
+    return y * q[r]
+
+
+@inlined
+def remove(M, k, w, p, r, profile, c, v, q, members):
+    """Take the member at place w out of the first k; the last one takes its place."""
+    end, row = p + k - 1, M[k - 1]
+    for m in range(end + 1):
+        q[m] = 0.0
+    square = subtract(M, k, p + w, end + 1, q)
+    y, inverse = q[r] / square, 1.0 / square
+    norm = math.copysign(math.sqrt(square), row[p + w])
+    scale = 1.0 / (square + norm * row[p + w])
+    for m in range(end + 1 if profile else 0):
+        v[m] += q[m] * q[m] * inverse
+    for m in range(end + 1):
+        c[m] += y * q[m]
+        q[m] = scale * (norm * row[m] - q[m])
+    for a in range(k - 1):
+        x, row = M[a, p + w], M[a]
+        for m in range(end + 1):
+            row[m] -= x * q[m]
+        row[p + w] = row[end]
+    v[members[w]] = inverse
+    c[p + w], v[p + w], members[w] = c[end], v[end], members[k - 1]
+
+
+@inlined
+def add(M, k, t, p, r, variance, profile, c, v, members):
+    """Put t, of which that variance is left, after the first k members."""
+    row, scale, end = M[k], 1.0 / math.sqrt(variance), p + k
+    y = scale * scale * row[r]
+    for m in range(end):
+        c[m] -= y * row[m]
+        row[m] *= scale
+    for m in range(end if profile else 0):
+        v[m] -= row[m] * row[m]
+    for a in range(k):
+        M[a, end] = 0.0
+    row[end], c[end], v[end], v[t], members[k] = scale, -y, -scale * scale, UNKNOWN, t
+
+
 @kernel
-def regress(
+def search(
     S,
     blocks,
     rows,
+    told,
+    barred,
     thresholds,
     drop,
     nu,
     least,
-    forced,
-    barred,
     state,
     fit,
-    c,
-    bits,
     output,
     starts,
     trace,
+    records,
 ):
-    """Forward-backward regressions, one after the other, from where ``state`` says.
+    """Regressions, one after the other, from where ``state`` says.
 
-    True when all have ended; False when the work is used up, or when the arrays may need more room.
-    Node i is row ``rows[i]`` of ``S[blocks[i]]``; its steps begin at ``starts[i]``. ``others``
-    holds t for an addition and -1 - t for a removal, ``values`` the gain or cost, ``drops`` the
-    fall of log RSS that a gain is worth, ``losses`` RSS/2 after the refit. The trace, unless empty,
-    gets the sets from which a candidate was looked for. A forward step needs a gain above
-    ``thresholds[i]`` and a fall above ``drop``; a regression also ends when its node is determined
-    to within ``least``. ``forced`` and ``barred`` are lists of variables for each node, where they
-    begin and which: the former come first, with an infinite fall, and stay. It is one long loop
-    because a call would be compiled twice.
+    True when all have ended; False when the work is used up, or when the arrays need more room.
+    Node i is row ``rows[i]`` of ``S[blocks[i]]``. ``told`` and ``barred`` are lists for each node,
+    where they begin and what they hold: steps to take first, t for an addition and -1 - t for a
+    removal, and variables never to take. A forward step needs a gain above ``thresholds[i]`` and a
+    fall of log RSS above ``drop``; ``least`` is the variance of what is determined.
+
+    The paper's search, where what was told stays, writes a line a step to ``output``, from
+    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and
+    RSS/2 after it. The trace, unless empty, gets the sets from which a candidate was looked for,
+    with Γ. For the profile search there are ``records``, the set of each size with the least RSS
+    and that RSS. Candidates come up to the turn by what they gain, then a few more, and go again
+    down to none; then the same from the empty set. Up to the turn swaps come first while one of
+    them lowers RSS.
     """
-    active, rejected, factor, y, gamma, delta = fit
-    others, values, drops, losses = output
-    entries, members, gammas = trace
-    traced = entries.size > 0
-    forced_starts, forced_members = forced
+    told_starts, told_steps = told
     barred_starts, barred_members = barred
-    k, steps = state[ACTIVE], state[STEPS]
+    M, work, integers, members, rejected, delta = fit
+    entries, traced = trace
+    sets, best = records
+    p, profile, tracing = S.shape[2], best.size > 0, entries.size > 0
+    c, v, q, chosen = work[0], work[1], work[2], 3 if profile else 0
+    gains, bits = work[chosen], integers[chosen]
     for node in range(state[NODE], rows.size):
         block, r = S[blocks[node]], rows[node]
-        must = forced_members[forced_starts[node] : forced_starts[node + 1]]
-        must_not = barred_members[barred_starts[node] : barred_starts[node + 1]]
+        orders = told_steps[told_starts[node] : told_starts[node + 1]]
+        if state[SIZE] == 0:
+            s = block[r]
+            for m in range(p):
+                c[m] = s[m]
+            for m in range(p if profile else 0):
+                v[m] = 1.0
+            v[r] = UNKNOWN
         while True:
-            # Refit: Γ = L⁻ᵀy.
+            k, steps = state[SIZE], state[STEPS]
+            full = max(k, state[REJECTED]) == rejected.size or steps == len(output)
+            full |= tracing and state[MEMBERS] + k > len(traced)
+            if full or state[WORK] < 0:
+                state[NODE] = node
+                return False
+
             rss = 1.0
             for a in range(k):
-                gamma[a] = y[a]
-                rss -= y[a] * y[a]
+                rss -= M[a, r] * M[a, r]
             rss = max(rss, 0.0)
-            for a in range(k - 1, -1, -1):
-                gamma[a] /= factor[a, a]
-                for b in range(a):
-                    gamma[b] -= factor[a, b] * gamma[a]
-            if steps > starts[node]:
-                losses[steps - 1] = 0.5 * rss
-
-            # Backward: the weakest variable goes, and rotations close the gap that its row leaves
-            # in the factor. Until the next refit Γ and c are free to hold their cosines and sines.
-            w, cost = -1, math.inf
-            for a in range(must.size, k):
-                if 0.5 * gamma[a] * gamma[a] < cost:
-                    w, cost = a, 0.5 * gamma[a] * gamma[a]
-            if w >= 0 and cost <= nu * delta[k]:
-                others[steps], values[steps], drops[steps] = -1 - active[w], cost, 0.0
-                k -= 1
-                steps += 1
-                for a in range(w, k):
-                    active[a] = active[a + 1]
-                    row, lower = factor[a], factor[a + 1]
-                    for b in range(a + 2):
-                        row[b] = lower[b]
-                    for b in range(w, a):
-                        u, v = row[b], row[b + 1]
-                        row[b], row[b + 1] = gamma[b] * u + c[b] * v, gamma[b] * v - c[b] * u
-                    u, v = row[a], row[a + 1]
-                    row[a] = math.sqrt(u * u + v * v)
-                    gamma[a], c[a] = u / row[a], v / row[a]
-                    u, v = y[a], y[a + 1]
-                    y[a], y[a + 1] = gamma[a] * u + c[a] * v, gamma[a] * v - c[a] * u
-                # Without it, what was a combination of the active variables need not be one.
-                state[REJECTED] = 0
-                continue
-
-            # Forward, unless r is determined: the strongest candidate comes.
-            is_forced = k < must.size
-            if rss <= least and not is_forced:
-                break
-            # Up to k + 1 removals can follow an addition before there is another look at the room.
-            full = steps + k + 2 > others.size or max(k, state[REJECTED]) == rejected.size
-            full |= traced and state[MEMBERS] + k > members.size
-            if full or state[WORK] < 0:
-                state[NODE], state[ACTIVE], state[STEPS] = node, k, steps
-                return False
-            state[WORK] -= (k + 1) * c.size
-            if traced and not is_forced:
+            ordered = state[TOLD] < orders.size
+            w, t, weakest, cost = -1, -1, -1, UNKNOWN
+            for i in range(0 if profile else orders.size, k):
+                square = -v[p + i] if profile else 1.0
+                if c[p + i] * c[p + i] < cost * square:
+                    weakest, cost = i, c[p + i] * c[p + i] / square
+            if profile and rss < best[k] - ROUNDING:
+                state[BETTER] |= best[k] < UNKNOWN and k <= state[TURN]
+                best[k] = rss
                 for a in range(k):
-                    members[state[MEMBERS] + a], gammas[state[MEMBERS] + a] = active[a], gamma[a]
-                state[SETS] += 1
-                state[MEMBERS] += k
-                entries[state[SETS]] = state[MEMBERS]
-            if is_forced:
-                t, gain, fall = must[k], math.inf, math.inf
-            else:
-                t = strongest(
-                    block, r, active, k, gamma, rejected, state[REJECTED], must_not, c, bits
-                )
-                gain = 0.5 * c[t] * c[t]
-                fall = -math.log(max(1.0 - 2.0 * gain / rss, 1e-300))
-            if gain <= thresholds[node] or fall <= drop:
-                break
-            row, s = factor[k], block[t]
-            variance, x = 1.0, s[r]
-            for a in range(k):
-                z, upper = s[active[a]], factor[a]
-                for b in range(a):
-                    z -= upper[b] * row[b]
-                row[a] = z / upper[a]
-                variance -= row[a] * row[a]
-                x -= row[a] * y[a]
-            if is_forced:
-                variance, gain = max(variance, least), 0.5 * x * x
-            if variance < least:
-                # t is a combination of the active variables: its gain is rounding.
-                rejected[state[REJECTED]] = t
-                state[REJECTED] += 1
-                state[SETS] -= traced
-                state[MEMBERS] -= traced * k
-                continue
-            row[k] = math.sqrt(variance)
-            y[k], active[k] = x / row[k], t
-            k += 1
-            delta[k] = gain
-            others[steps], values[steps], drops[steps] = t, gain, fall
-            steps += 1
-        starts[node + 1] = steps
-        k, state[REJECTED] = 0, 0
+                    sets[k, a] = members[a]
+            if not profile:
+                if steps > starts[node]:
+                    output[steps - 1, 3] = 0.5 * rss
+                if weakest >= 0 and 0.5 * cost <= nu * delta[k]:
+                    w = weakest
+                elif rss <= least and not ordered:
+                    break
+
+            gain, fall, place = 0.5 * cost, 0.0, 0
+            if ordered and w < 0:
+                t = orders[state[TOLD]]
+                state[TOLD] += 1
+                if profile:
+                    for a in range(k):
+                        if members[a] == -1 - t:
+                            w = a
+                    if t < 0 or v[t] < least:
+                        t = -1
+                else:
+                    gain, fall = 0.5 * c[t] * c[t], math.inf
+            elif w < 0:
+                for e in range(barred_starts[node], barred_starts[node + 1]):
+                    gains[barred_members[e]] = 0.0
+                for e in range(state[REJECTED]):
+                    gains[rejected[e]] = 0.0
+                for a in range(k):
+                    gains[members[a]] = 0.0
+                most = ROUNDING
+                for i in range(k + 1):
+                    if i < k and (k > state[TURN] or (k > SWAPS and i != weakest)):
+                        continue
+                    lost = 0.0
+                    if profile:
+                        state[WORK] -= k * p
+                        lost = weigh(M, k, i, p, r, least, c, v, q, gains)
+                    place = largest(bits, p)
+                    if i < k and gains[place] - lost > most + ROUNDING:
+                        most, w, t = gains[place] - lost, i, place
+                gain = 0.5 * gains[place] * (1.0 if profile else gains[place])
+                fall = -math.log(max(1.0 - 2.0 * gain / max(rss, least), 1e-300))
+                if not profile:
+                    t = place
+            poor = gain <= thresholds[node] or fall <= drop
+            if profile and not ordered and w < 0:
+                # The last look was at the gains with all members.
+                if poor or rss <= least:
+                    state[TURN] = min(state[TURN], k)
+                most_members = state[TURN] + (EXTRA << state[PASS] // 2)
+                if k >= most_members or 2.0 * gain <= ROUNDING or rss <= least:
+                    state[PASS] |= 1
+                if state[PASS] % 2 == 0:
+                    t = place
+                else:
+                    w = weakest
+                if w < 0 and t < 0:
+                    state[PASS] += 1
+                    if state[PASS] >= (MOST_PASSES if state[BETTER] else LEAST_PASSES):
+                        break
+                    state[TURN], state[BETTER] = p, 0
+
+            sought = not (profile or ordered) and w < 0
+            if sought:
+                for a in range(k if tracing else 0):
+                    line = traced[state[MEMBERS] + a]
+                    line[0], line[1] = members[a], -c[p + a]
+                if tracing:
+                    state[SETS] += 1
+                    state[MEMBERS] += k
+                    entries[state[SETS]] = state[MEMBERS]
+                if poor:
+                    break
+
+            other = t
+            if w >= 0:
+                other = -1 - members[w]
+                remove(M, k, w, p, r, profile, c, v, q, members)
+                k -= 1
+                for e in range(state[REJECTED]):
+                    m = rejected[e]
+                    c[m] = block[r, m]
+                    for a in range(k):
+                        c[m] -= M[a, r] * M[a, m]
+                state[REJECTED] = 0
+            if t >= 0:
+                row, s = M[k], block[t]
+                for m in range(p):
+                    row[m] = s[m]
+                for m in range(p, p + k):
+                    row[m] = 0.0
+                variance = 1.0 - subtract(M, k, t, p + k, row)
+                if sought and variance < least:
+                    # t is a combination of the active variables: its gain is rounding.
+                    rejected[state[REJECTED]] = t
+                    state[REJECTED] += 1
+                    state[SETS] -= tracing
+                    state[MEMBERS] -= tracing * k
+                    continue
+                variance = max(variance, least)
+                add(M, k, t, p, r, variance, profile, c, v, members)
+                k += 1
+                delta[k] = gain
+            if not profile:
+                line = output[steps]
+                line[0], line[1], line[2] = other, gain, fall
+                state[STEPS] += 1
+            state[SIZE] = k
+            state[WORK] -= (k + 1) * p
+        starts[node + 1] = state[STEPS]
+        state[SIZE], state[REJECTED], state[TOLD] = 0, 0, 0
     return True
-
-
-@kernel
-def products(unit, members, sizes, S):
-    """The correlations among the first ``sizes[i]`` of ``members[i]``, as products of rows."""
-    for i in range(sizes.size):
-        for a in range(sizes[i]):
-            x = unit[members[i, a]]
-            S[i, a, a] = 1.0
-            for b in range(a):
-                y, total = unit[members[i, b]], 0.0
-                for m in range(x.size):
-                    total += x[m] * y[m]
-                S[i, a, b] = S[i, b, a] = min(max(total, -1.0), 1.0)
 
 
 @kernel

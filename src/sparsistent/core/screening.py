@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
 from sparsistent.core.threads import blas_threads, in_threads
-from sparsistent.core.tiles import closest_rows, pair_products, scan_tile
+from sparsistent.core.tiles import pair_products, scan_tile
 
 Indices = NDArray[np.int64]
 Tile = tuple[slice, slice]
@@ -161,17 +161,42 @@ def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:
     if moments.unit is None or len(moments.unit) <= FEW:
         return _largest_if_collinear(moments.correlation)
     unit = moments.unit
-    p, n = unit.shape
-    directions = np.random.default_rng(0).normal(size=(n, DIRECTIONS))
+    directions = np.random.default_rng(0).normal(size=(unit.shape[1], DIRECTIONS))
     # The sign is what two rows may differ by.
     shadow = np.abs(unit @ (directions / np.linalg.norm(directions, axis=0)))
-    order = np.argsort(shadow[:, 0])
+    pair = _closest_rows(unit, shadow)
+    return (
+        None if pair is None else (*pair, float(np.clip(unit[pair[0]] @ unit[pair[1]], -1.0, 1.0)))
+    )
+
+
+def _closest_rows(unit: Array, shadow: Array) -> tuple[int, int] | None:
+    """The pair with the largest absolute product, if collinear; the first one where products tie.
+
+    Sorted by the first column of the shadows, each row is compared with the next one, the one after
+    that, and so on, while there are rows for which that is still within reach.
+    """
+    p, n = unit.shape
+    order = np.argsort(shadow[:, 0], kind="stable")
     shadow = shadow[order]
     window = 1.001 * np.sqrt(LEAST_VARIANCE)
-    start, i, j, s = 0, -1, -1, np.sqrt(1.0 - LEAST_VARIANCE)
-    while start < p and i < 0:
-        start, i, j, s = closest_rows(unit, order, shadow, window, start, SLICE, i, j, s)
-    return None if i < 0 else (int(i), int(j), float(np.clip(unit[i] @ unit[j], -1.0, 1.0)))
+    best, pair = float(np.sqrt(1.0 - LEAST_VARIANCE)), None
+    rows, work = np.arange(p), 0
+    for lag in range(1, p):
+        rows = rows[rows < p - lag]
+        rows = rows[shadow[rows + lag, 0] - shadow[rows, 0] <= window]
+        if not rows.size or (pair is not None and work > SLICE):
+            break
+        near = rows[np.all(np.abs(shadow[rows + lag] - shadow[rows]) <= window, axis=1)]
+        work += rows.size + n * near.size
+        if near.size:
+            i, j = np.sort([order[near], order[near + lag]], axis=0)
+            s = np.minimum(np.abs(_products(unit, i, j, threads=1)), 1.0)
+            k = np.lexsort([j, i, -s])[0]
+            found = int(i[k]), int(j[k])
+            if s[k] > best or (s[k] == best and pair is not None and found < pair):
+                best, pair = float(s[k]), found
+    return pair
 
 
 def _largest_if_collinear(correlation: Array) -> tuple[int, int, float] | None:

@@ -19,10 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sparsistent.core import subsets as kernels
-from sparsistent.core.jit import UNKNOWN
+from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
-from sparsistent.core.node_search import Integers, NodeSteps, Progress, Rule, copied, starts_of
+from sparsistent.core.node_search import (
+    Integers,
+    NodeSteps,
+    Progress,
+    Rule,
+    copied,
+    fit_arrays,
+    starts_of,
+    with_bits,
+)
 from sparsistent.core.threads import blas_threads, in_threads
 
 # The way up turns where the best candidate is worth less than this share of the threshold.
@@ -100,7 +108,7 @@ def improve(
     more than that. The steps to a set have its loss; those that add have what a neighbour is worth
     on the way to it.
     """
-    limits = 2 * FLOOR * threshold, -math.expm1(-FLOOR * drop), LEAST_VARIANCE
+    limits = FLOOR * threshold, FLOOR * drop, LEAST_VARIANCE
     rss, sets = best_sets(S, r, replay, limits, stop)
     logs = [math.log(max(x, LEAST_VARIANCE)) for x in rss]
     values, bar = (logs, drop) if drop > 0 else ([x / 2 for x in rss], threshold)
@@ -116,21 +124,43 @@ def improve(
 def best_sets(
     S: Array, r: int, replay: Integers, limits: tuple[float, float, float], stop: Event
 ) -> tuple[list[float], list[set[int]]]:
-    """The least RSS of each size that the search has met, from none on, and whose it is."""
-    p, state = len(S), np.zeros(6, np.int64)
+    """The least RSS of each size that the search has met, from none on, and whose it is.
+
+    ``limits`` are the fall of RSS/2 and that of log RSS below which a candidate is not worth its
+    while, and the variance of what is determined.
+    """
+    p, state = len(S), np.zeros(11, np.int64)
     state[kernels.TURN] = p
-    c, v, gains, fit = S[r].copy(), np.ones(p), np.empty(p), _arrays(p, WIDTH)
-    v[r] = UNKNOWN
-    candidates = c, v, gains, gains.view(np.int64)
+    fit = fit_arrays(p, WIDTH)
+    records = _record_arrays(WIDTH)
+    least_gain, least_fall, least = limits
+    none = np.zeros(2, np.int64)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
-        if kernels.explore(S, r, replay, limits, state, candidates, fit):
+        if kernels.search(
+            S[None],
+            none,
+            np.array([r]),
+            (np.array([0, replay.size]), replay),
+            (none, none),
+            np.array([least_gain]),
+            least_fall,
+            0.0,
+            least,
+            state,
+            with_bits(fit),
+            np.empty((1, 4)),
+            none.copy(),
+            (none[:0], np.empty((0, 2))),
+            records,
+        ):
             break
-        if (width := int(state[kernels.SIZE])) == fit[2].size:
-            fit = copied(fit, _arrays(p, 2 * width))
-    *_, records, best = fit
+        if (width := int(state[kernels.SIZE])) == len(fit[0]):
+            fit = copied(fit, fit_arrays(p, 2 * width))
+            records = copied(records, _record_arrays(2 * width))
+    sets, best = records
     rss = [max(x, 0.0) for x in best[np.isfinite(best)].tolist()]
-    return rss, [set(records[k, :k].tolist()) for k in range(len(rss))]
+    return rss, [set(sets[k, :k].tolist()) for k in range(len(rss))]
 
 
 def corners(values: list[float], threshold: float) -> list[int]:
@@ -144,10 +174,9 @@ def corners(values: list[float], threshold: float) -> list[int]:
     return found
 
 
-def _arrays(p: int, width: int) -> tuple[NDArray[Any], ...]:
-    """M, what a member explains, the members, the best sets and their RSS, up to a size."""
-    M, q, members = np.empty((width, p + width)), np.empty(p + width), np.empty(width, np.int64)
-    return M, q, members, np.zeros((width + 1, width), np.int64), np.full(width + 1, np.inf)
+def _record_arrays(width: int) -> tuple[NDArray[Any], ...]:
+    """The best sets of every size and their RSS, up to a size."""
+    return np.zeros((width + 1, width), np.int64), np.full(width + 1, np.inf)
 
 
 def _neighbors(steps: NodeSteps) -> list[Integers]:
