@@ -280,7 +280,7 @@ def what_moved(
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
     T are at most ``most`` nodes, those that have changed by more than some share of the largest
-    change. Returned with that largest change. Afterwards ``change`` and ``change_diagonal`` are
+    change. Returned with its trace and that largest change. Afterwards ``change`` and ``change_diagonal`` are
     zero.
     """
     u = nodes.size
@@ -303,7 +303,7 @@ def what_moved(
             if size[a] > limit:
                 T[count] = a
                 count += 1
-    out = np.empty((count, count))
+    out, trace = np.empty((count, count)), 0.0
     for y in range(count):
         k = nodes[T[y]]
         for x in range(count):
@@ -316,13 +316,14 @@ def what_moved(
                 for x in range(count):
                     out[y, x] -= V[a, T[x]] * value
         out[y, y] += 1.0
+        trace += out[y, y]
     for a in range(u):
         if size[a] > 0.0:
             k = nodes[a]
             change_diagonal[k] = 0.0
             for slot in range(begin[k], begin[k] + degree[k]):
                 change[edge[slot]] = 0.0
-    return out, largest
+    return out, trace, largest
 
 
 @kernel

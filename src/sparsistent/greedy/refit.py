@@ -400,7 +400,7 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
         _take_loss(fit)
         return
     graph = fit.graph
-    moved, largest = kernels.what_moved(
+    moved, trace, largest = kernels.what_moved(
         *block,
         graph.first,
         graph.degree,
@@ -413,9 +413,8 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss(fit)
     elif len(moved):
-        trace = float(moved.trace())
         factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
-        fit.loss += len(moved) - trace + float(np.log(np.abs(factor.diagonal())).sum())
+        fit.loss += len(moved) - trace + math.log(abs(factor.diagonal().prod()))
 
 
 def _take_loss(fit: FittedGraph) -> None:
