@@ -280,8 +280,8 @@ def what_moved(
     """I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ.
 
     T are at most ``most`` nodes, those that have changed by more than some share of the largest
-    change. Returned with its trace and that largest change. Afterwards ``change`` and ``change_diagonal`` are
-    zero.
+    change. Returned with its trace and that largest change. Afterwards ``change`` and
+    ``change_diagonal`` are zero.
     """
     u = nodes.size
     size, T = np.empty(u), np.empty(u, np.int64)

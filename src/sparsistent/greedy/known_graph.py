@@ -1,4 +1,4 @@
-"""The estimate on a graph that is known, for many variables: all edges at once.
+"""The estimate on a graph that is known, where variables are not few: all edges at once.
 
 Each node is regressed on its neighbours. What that makes of Θ, the mean of both regressions at each
 edge, is close to the estimate, and Newton's method goes the rest of the way. W is not known there,
@@ -17,7 +17,7 @@ from sparsistent.core.screening import StrongPairs, correlations_of
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_graph, sparse_rows
 from sparsistent.greedy.estimate import Measured, estimate, fit_graph, goal, largest, newton_steps
 from sparsistent.greedy.graph import Graph, Integers
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.greedy.refit import FEW, FittedGraph
 
 # Pairs of neighbours of a node, on average, up to which all edges are put in at once.
 MOST_PAIRS = 200
@@ -25,12 +25,11 @@ MOST_PAIRS = 200
 
 def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Certificate]:
     """The precision on a graph, at unit variances, and its certificate."""
-    rows = rows_for_graph(moments)
-    if not rows.is_dense:
+    if moments.scale.size > FEW:
         measured = _all_at_once(moments, edges)
         if measured is not None:
             return measured[0], Certificate(largest(measured), measured[0])
-    return estimate(fit_graph(rows, edges.tolist()))
+    return estimate(fit_graph(rows_for_graph(moments), edges.tolist()))
 
 
 def _all_at_once(moments: Moments, edges: Integers) -> Measured | None:
@@ -61,7 +60,8 @@ def _is_forest(graph: Graph) -> bool:
 
 def _closed_form(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
     """The estimate on a forest: that of each edge alone, added up."""
-    fit = _fit(rows_for_graph(moments), graph, sample)
+    none = np.zeros(0, np.int64)
+    fit = _fit(sparse_rows(moments, StrongPairs(none, none, np.zeros(0))), graph, sample)
     gain, slots = sample**2 / (1.0 - sample**2), slice(2 * graph.n_edges)
     fit.theta = -sample / (1.0 - sample**2)
     fit.theta_diagonal += np.bincount(graph.neighbor[slots], gain[graph.edge[slots]], graph.p)
