@@ -173,7 +173,7 @@ def relax(
     for a in range(u):
         waiting[a] = 0
         widest = max(widest, degree[nodes[a]])
-        if state[a] == LOADED:
+        if state[a] != ABSENT:
             loaded[count] = a
             count += 1
     factor, beta = np.empty((widest, widest)), np.empty(widest + 1)

@@ -123,6 +123,7 @@ class FittedGraph:
         self.refresh = REFRESH if p > FEW else 0
         self._loss_age = 0
         self._everyone = np.arange(p)
+        self._all_loaded = np.full(p, kernels.LOADED)
         self._place = np.full(p, -1)
         self._found = np.empty(p, np.int64)
         self._step = np.empty(p + 1)
@@ -322,8 +323,7 @@ def covariance_around(fit: FittedGraph, node: int, level: float) -> tuple[Intege
 
 def _everywhere(fit: FittedGraph) -> Block:
     """All of a dense W as a block."""
-    everyone = fit._everyone
-    return Block(fit.rows.matrix, everyone, everyone, np.full(fit.p, kernels.LOADED))
+    return Block(fit.rows.matrix, fit._everyone, fit._everyone, fit._all_loaded)
 
 
 def _new_block(fit: FittedGraph, nodes: Integers) -> Block:
