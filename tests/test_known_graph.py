@@ -7,7 +7,7 @@ import reference
 from sparsistent import FixedGraph, GaussianGraphicalModel, NeighborhoodGreedy
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.moments import column_moments, covariance_moments, shrunk
-from sparsistent.greedy import covariance_rows, known_graph
+from sparsistent.greedy import covariance_rows, estimate, known_graph
 from sparsistent.greedy.graph import Graph
 from sparsistent.greedy.known_graph import estimate_on
 from sparsistent.greedy.refit import NoEstimateError
@@ -113,13 +113,31 @@ def test_where_newton_steps_lead_nowhere_edges_come_one_by_one(monkeypatch):
     moments, edges = nearly_determined()
     expected, _ = estimate_on(moments, edges)
 
-    def refuse(fit):
+    def refuse(fit, least_progress):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(known_graph, "newton_steps", refuse)
     precision, certificate = estimate_on(moments, edges)
     check(moments, edges, precision, certificate)
     assert precision.toarray() == pytest.approx(expected.toarray(), rel=1e-4, abs=1e-4)
+
+
+def test_where_everything_is_correlated_it_is_soon_given_up(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) @ rng.uniform(0.3, 1, size=(2, 90)) + rng.normal(size=(400, 90))
+    moments = column_moments(X, assume_centered=False)
+    edges = np.array([[i, (i * i) % 89 + 1] for i in range(89)])
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
+    factorised = []
+
+    def count(matrix, factorise=estimate.factorise):
+        factorised.append(matrix)
+        return factorise(matrix)
+
+    monkeypatch.setattr(estimate, "factorise", count)
+    assert known_graph._all_at_once(moments, edges) is None
+    assert len(factorised) < 8
+    check(moments, edges, *estimate_on(moments, edges))
 
 
 def test_a_hub_of_hubs_comes_one_by_one(monkeypatch):

@@ -157,8 +157,11 @@ def _is_direct(fit: FittedGraph) -> bool:
     return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
 
 
-def newton_steps(fit: FittedGraph) -> Measured:
-    """Newton's method, as far as it goes; an error where Θ is not positive definite."""
+def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> Measured:
+    """Newton's method, as far as it goes; an error where Θ is not positive definite.
+
+    It is given up where a step leaves more than 1 − ``least_progress`` of the residual.
+    """
     measured = _measure(fit)
     residual, W = largest(measured), _entries(fit, NEGLIGIBLE)
     memory: Memory = []
@@ -169,6 +172,8 @@ def newton_steps(fit: FittedGraph) -> Measured:
         measured, step = _take(fit, _newton_step(fit, W, memory, before), before)
         memory.append((step, measured[1] - before))
         residual = largest(measured)
+        if least_progress > 0.0 and residual > (1.0 - least_progress) * previous:
+            break
         if residual > SLOW * previous:
             if previous < POLISHED or fit.theta_diagonal.max() * LEAST_VARIANCE > 1.0:
                 break

@@ -21,6 +21,8 @@ from sparsistent.greedy.refit import FEW, FittedGraph
 
 # Pairs of neighbours of a node, on average, up to which all edges are put in at once.
 MOST_PAIRS = 200
+# Where a step removes less of the residual than this, S is no help: most variables are correlated.
+LEAST_PROGRESS = 0.5
 
 
 def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Certificate]:
@@ -45,7 +47,7 @@ def _all_at_once(moments: Moments, edges: Integers) -> Measured | None:
             fit = _from_regressions(moments, graph, sample)
         else:
             return None
-        measured = newton_steps(fit)
+        measured = newton_steps(fit, LEAST_PROGRESS)
     except np.linalg.LinAlgError:
         return None
     return measured if largest(measured) <= goal(fit) else None
