@@ -14,7 +14,9 @@ from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, Neighb
 from sparsistent.core.factorisation import SMALL, factorise
 from sparsistent.core.moments import column_moments
 from sparsistent.greedy import covariance_rows, refit
+from sparsistent.greedy.candidates import Candidates, least_difference
 from sparsistent.greedy.global_greedy import global_greedy, screened_rows
+from sparsistent.greedy.refit import FittedGraph, insert_edge
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 N_SAMPLES = 1200
@@ -84,6 +86,39 @@ def test_entries_of_sparse_rows_know_their_twins(sparse_storage):
         np.testing.assert_array_equal(rows.column[twins], k)
         np.testing.assert_array_equal(rows.twin[twins], np.arange(rows.size[k]))
         np.testing.assert_array_equal(rows.w[twins], rows.w[span])
+
+
+@pytest.mark.parametrize("kind", ["grid", "random"])
+def test_bounds_hold_for_pairs_whose_correlation_nobody_has_asked_for(kind, sparse_storage):
+    """A row that is not looked at again has no pair above the threshold."""
+    moments = column_moments(table(kind, 100, 2)[:150], assume_centered=False)
+    threshold = ebic_edge_threshold(150, 100, 0.0)
+    fit = FittedGraph(screened_rows(moments, threshold), least_difference(threshold))
+    candidates, S = Candidates(fit, threshold), moments.correlation
+    hidden = 0
+    while (pair := candidates.best_pair()) is not None:
+        candidates.update(insert_edge(fit, *pair[:2]))
+        W = np.zeros_like(S)
+        start, other, value = fit.rows.entries(0.0)
+        node = np.repeat(np.arange(fit.p), np.diff(start))
+        W[node, other] = value
+        known = np.zeros(S.shape, bool)
+        known[node, other] = True
+        gain = gain_of_pairs(S, W)
+        hidden += np.count_nonzero((gain > threshold / 2) & ~known)
+        largest = gain.max(axis=1)
+        above = largest > threshold * (1 + 1e-9)
+        assert (candidates._bound[above] >= largest[above] * (1 - 1e-9)).all()
+    assert fit.graph.n_edges > 60
+    assert hidden > 0
+
+
+def gain_of_pairs(S, W):
+    d, b = 1 - W**2, 1 - W**2 + 2 * S * W
+    np.fill_diagonal(d, 1.0)
+    alpha = 2 * (W - S) / (b + np.sqrt(np.maximum(b**2 - 4 * S * d * (W - S), 0)))
+    np.fill_diagonal(alpha, 0.0)
+    return np.log1p(2 * alpha * W - alpha**2 * d) - 2 * alpha * S
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -195,10 +230,17 @@ def test_an_exception_in_the_callback_ends_the_fit(make):
 
 def test_ctrl_c_while_a_kernel_hands_over_its_result_is_ctrl_c():
     def stop(stage, done, total):
-        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        inner = SystemError("returned a result with an exception set")
+        inner.__cause__ = KeyboardInterrupt()
+        raise SystemError("returned a result with an exception set") from inner
+
+    def fail(stage, done, total):
+        raise SystemError("something else")
 
     with pytest.raises(KeyboardInterrupt):
         GlobalGreedy(callback=stop).fit(table("chain", 64, 0))
+    with pytest.raises(SystemError):
+        GlobalGreedy(callback=fail).fit(table("chain", 64, 0))
 
 
 INTERRUPTED = """

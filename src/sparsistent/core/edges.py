@@ -130,7 +130,8 @@ def best_pair(
 
     Rows are looked at in the order of their bounds, until the first that has moved by at most the
     tolerance since its gains were taken. Of sparse rows, correlations are computed where the
-    covariance alone, above ``reach``, could make a gain. Pairs that are barred are passed over.
+    covariance alone, above ``reach``, could make a gain; all others have correlations below those
+    of candidates, which the bound allows for. Pairs that are barred are passed over.
     """
     sparse = column.size > 0
     least = LEAST_RATIO * math.sqrt(min(threshold, TAME_GAIN))
@@ -151,17 +152,20 @@ def best_pair(
         if drift[k] <= tolerance and partner[k] >= 0 and bound[k] < math.inf:
             return k, partner[k], height[k] * height[k] if drift[k] > 0.0 else bound[k]
         tops[best] = UNKNOWN
-        largest = 0.0
+        largest, hidden = 0.0, 0.0
         begin, end = first[k], first[k] + size[k]
         if sparse:
+            hidden = least - reach
             for slot in range(begin, end):
                 if s[slot] == 0.0 and abs(w[slot]) > reach:
                     # The sum is no 32-bit integer, for which all would be compiled once more.
                     s[slot] = correlation(table, values, k, 0 + column[slot])
+                elif s[slot] == 0.0:
+                    hidden = max(hidden, least - reach + abs(w[slot]))
         for slot in range(begin, end):
             largest = max(largest, abs(s[slot] - w[slot]))
         drift[k], partner[k], bound[k] = 0.0, -1, 0.0
-        height[k] = min(largest / LEAST_RATIO, math.sqrt(threshold))
+        height[k] = min(max(largest, hidden) / LEAST_RATIO, math.sqrt(threshold))
         if largest <= least:
             continue
         need = least

@@ -51,7 +51,10 @@ def reporting(verbose: int, callback: Progress | None) -> Iterator[Progress | No
         yield report if listeners else None
     except SystemError as error:
         # Ctrl-C in the moment in which a kernel hands over its result.
-        if isinstance(error.__cause__, KeyboardInterrupt):
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
     finally:
