@@ -28,10 +28,11 @@ def global_greedy(X: np.ndarray, job: Job) -> GlobalGreedy:
 def neighborhood_greedy(X: np.ndarray, job: Job) -> NeighborhoodGreedy:
     """The paper's regressions, with the default's choice of the threshold.
 
-    One of two nodes is enough for an edge: the regression of a hub can leave out leaves that find
-    it by themselves.
+    Where a graph is to be recovered, one of two nodes is enough for an edge: the regression of a
+    hub can leave out leaves that find it by themselves.
     """
-    return NeighborhoodGreedy(combine="or", gain="coordinate", sparse_output=True)
+    combine = "or" if job.has_truth else "and"
+    return NeighborhoodGreedy(combine=combine, gain="coordinate", sparse_output=True)
 
 
 def fit_of(model: GlobalGreedy | NeighborhoodGreedy, X: np.ndarray) -> Callable[[], Found]:
