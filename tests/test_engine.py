@@ -57,6 +57,23 @@ def test_loose_refits_find_the_graph_of_tight_ones(kind, p, seed, monkeypatch, s
     assert loose[-1].loss == pytest.approx(tight[-1].loss, abs=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["chain", "grid", "random"])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_search_that_goes_on_finds_what_one_run_does(kind, storage, monkeypatch):
+    if storage == "sparse":
+        monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+    moments = column_moments(table(kind, 196, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 196)
+    whole, _ = global_greedy(moments, threshold / 2, 0.5)
+    path, fit = global_greedy(
+        moments, threshold / 2, 0.5, earlier=global_greedy(moments, 4 * threshold, 0.5)
+    )
+    assert len(path) > 100
+    assert np.array_equal(path.edges(threshold / 2), whole.edges(threshold / 2))
+    assert path[-1].loss == pytest.approx(whole[-1].loss, abs=1e-4)
+    assert fit.tolerance == refit.TOLERANCE * least_difference(threshold / 2)
+
+
 @pytest.mark.parametrize("kind", ["chain", "grid"])
 def test_sparse_rows_with_tight_refits_take_the_same_steps(kind, monkeypatch, sparse_storage):
     moments = column_moments(table(kind, 81, 5), assume_centered=False)

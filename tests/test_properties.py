@@ -8,6 +8,7 @@ from problems import random_problem
 
 from sparsistent import FixedGraph, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.moments import covariance_moments
+from sparsistent.greedy.constraints import Constraints
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.neighborhood import neighborhood_greedy
 
@@ -128,6 +129,30 @@ def test_a_global_path_cut_at_a_threshold_is_the_path_run_to_it(seed):
     short, _ = global_greedy(moments, threshold, problem.nu)
     assert long[: long.n_steps(threshold)] == short.steps
     assert np.array_equal(long.edges(threshold), short.edges(threshold))
+
+
+@pytest.mark.parametrize("n_included", [0, 1])
+@given(seed=seeds)
+def test_a_global_path_goes_on_where_it_ended(n_included, seed):
+    problem = random_problem(seed)
+    moments = covariance_moments(correlation(problem), None)
+    included = np.array([(0, 1)][:n_included], np.int64).reshape(-1, 2)
+    wishes = Constraints(included, np.zeros((0, 2), np.int64))
+    ends = [2 * problem.threshold, problem.threshold, problem.threshold / 10]
+    whole, fit = global_greedy(moments, ends[-1], problem.nu, constraints=wishes)
+    run = None
+    for threshold in ends:
+        run = global_greedy(moments, threshold, problem.nu, constraints=wishes, earlier=run)
+    path, same_fit = run
+    assert path.threshold == whole.threshold
+    assert [(step.added, step.i, step.j, step.size) for step in path] == [
+        (step.added, step.i, step.j, step.size) for step in whole
+    ]
+    np.testing.assert_allclose(
+        [step.loss for step in path], [step.loss for step in whole], rtol=1e-8
+    )
+    if path.obstacle is None:
+        assert same_fit.loss == pytest.approx(fit.loss, abs=1e-8)
 
 
 @pytest.mark.parametrize("relative", [True, False])

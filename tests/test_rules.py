@@ -290,7 +290,8 @@ def test_ebic_goes_on_where_the_refit_earns_more_than_the_gain():
     def graphs(moments, path):
         return sequence
 
-    def search(moments, threshold):
+    def search(moments, threshold, earlier):
+        assert earlier is None or earlier[0].threshold == ends[-1]
         ends.append(threshold)
         path = Path()
         path.threshold = threshold

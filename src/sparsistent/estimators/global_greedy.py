@@ -141,10 +141,20 @@ class GlobalGreedy(GreedySearch):
     _profile_rules = frozenset({"ebic"})
 
     def _search(
-        self, moments: Moments, threshold: float, report: Progress | None
+        self,
+        moments: Moments,
+        threshold: float,
+        report: Progress | None,
+        earlier: tuple[Path, FittedGraph] | None = None,
     ) -> tuple[Path, FittedGraph]:
-        nu = float(self.backward_factor)
-        return global_greedy(moments, threshold, nu, report, constraints=self._constraints())
+        return global_greedy(
+            moments,
+            threshold,
+            float(self.backward_factor),
+            report,
+            constraints=self._constraints(),
+            earlier=earlier,
+        )
 
     def _trace(self, moments: Moments, recorder: Recorder) -> None:
         # Each estimate is scored when the search has it.
@@ -157,7 +167,9 @@ class GlobalGreedy(GreedySearch):
         )
 
     def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
-        def search(moments: Moments, threshold: float) -> tuple[ProfilePath, FittedGraph]:
+        def search(
+            moments: Moments, threshold: float, earlier: object = None
+        ) -> tuple[ProfilePath, FittedGraph]:
             return profile_greedy(moments, threshold, float(self.backward_factor), report)
 
         try:

@@ -80,7 +80,7 @@ class GreedySearch(GraphEstimator):
         "random_state": ["random_state"],
         "n_jobs": [Number(Integral, None, None, closed="neither"), None],
     }
-    _search: Callable[[Moments, float, Progress | None], tuple[Any, FittedGraph | None]]
+    _search: Callable[..., tuple[Any, FittedGraph | None]]
     _search_further: Callable[[Moments, Any, Progress | None], bool]
     _graphs: Callable[[Moments, Any], GraphSequence]
     _charge: Callable[[int, int, float], float]
@@ -281,7 +281,7 @@ class GreedySearch(GraphEstimator):
         return Problem(
             moments,
             noise,
-            lambda moments, threshold: self._search(moments, threshold, report),
+            lambda moments, threshold, earlier: self._search(moments, threshold, report, earlier),
             self._graphs,
             lambda gamma: noise.kept * self._charge(n, p, gamma),
             None if table is None else partial(self._part, table, moments.shrinkage),

@@ -142,7 +142,7 @@ class NeighborhoodGreedy(GreedySearch):
         self.combine = combine
 
     def _search(
-        self, moments: Moments, threshold: float, report: Progress | None
+        self, moments: Moments, threshold: float, report: Progress | None, earlier: object = None
     ) -> tuple[NeighborhoodPath, None]:
         return self._run(moments, threshold, relative=self._relative(), report=report), None
 

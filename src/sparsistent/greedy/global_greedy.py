@@ -28,7 +28,13 @@ from sparsistent.greedy.candidates import Candidates, least_correlation, least_d
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_search
 from sparsistent.greedy.path import Obstacle, Path, Step
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError, delete_edge, insert_edge
+from sparsistent.greedy.refit import (
+    FittedGraph,
+    NoEstimateError,
+    delete_edge,
+    insert_edge,
+    sharpen,
+)
 
 Progress = Callable[[str, int, int], object]
 # Shown the estimate at each threshold at which it changes; True ends the search.
@@ -45,15 +51,21 @@ def global_greedy(
     report: Progress | None = None,
     observer: Observer | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    earlier: tuple[Path, FittedGraph] | None = None,
 ) -> tuple[Path, FittedGraph]:
     """Run Algorithm 1: its path, and the estimate at its end.
 
     ``report`` is called as ``report(stage, done, total)``. Losses on the path are those of the
-    data at their own scale.
+    data at their own scale. From an ``earlier`` run to a larger threshold the search goes on, with
+    that estimate, where it had all correlations.
     """
+    offset, include = loss_offset(moments), constraints.include.tolist()
+    if earlier is not None and earlier[0].obstacle is None and earlier[1].rows.is_dense:
+        path, fit = earlier
+        sharpen(fit, least_difference(threshold))
+        return take_steps(fit, threshold, nu, offset, report, observer, include, path.steps), fit
     rows = screened_rows(moments, threshold, report, constraints)
-    include = constraints.include.tolist()
-    return search(rows, threshold, nu, loss_offset(moments), report, observer, include)
+    return search(rows, threshold, nu, offset, report, observer, include)
 
 
 def screened_rows(
@@ -99,12 +111,13 @@ def take_steps(
     report: Progress | None = None,
     observer: Observer | None = None,
     include: Sequence[Sequence[int]] = (),
+    taken: Sequence[Step] | None = None,
 ) -> Path:
-    """The forward and backward steps, from the empty graph."""
-    steps = _included_steps(fit, include, offset)
-    kept = len(steps)
+    """The forward and backward steps, from the empty graph or after those that were taken."""
+    steps = _included_steps(fit, include, offset) if taken is None else list(taken)
+    kept = len(include)
     candidates = Candidates(fit, threshold, kept)
-    delta: list[float] = []
+    delta = _gains(steps[kept:])
     if report is not None:
         report("search", 0, candidates.count())
     reported, gain = monotonic(), math.inf
@@ -133,6 +146,17 @@ def take_steps(
     if observer is not None:
         observer(fit, threshold)
     return Path(tuple(steps), threshold)
+
+
+def _gains(steps: Sequence[Step]) -> list[float]:
+    """δ_f at each size, after some steps."""
+    delta: list[float] = []
+    for step in steps:
+        if step.added:
+            delta.append(step.change)
+        else:
+            delta.pop()
+    return delta
 
 
 def _included_steps(

@@ -109,10 +109,7 @@ class FittedGraph:
 
     def __post_init__(self) -> None:
         self.p = p = len(self.rows.source)
-        self.tolerance = TOLERANCE * self.resolution if p > FEW else TOLERANCE_FOR_FEW
-        if self.is_crowded:
-            self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
-        self.drop = DROP_SHARE * self.tolerance
+        self._set_tolerance()
         self.graph = Graph(p)
         self.theta, self.sample, self.change = np.zeros((3, len(self.graph.ends)))
         self.cost = np.full(len(self.graph.ends), UNKNOWN)
@@ -128,6 +125,12 @@ class FittedGraph:
         self._found = np.empty(p, np.int64)
         self._step = np.empty(p + 1)
         self._bits = self._step.view(np.int64)
+
+    def _set_tolerance(self) -> None:
+        self.tolerance = TOLERANCE * self.resolution if self.p > FEW else TOLERANCE_FOR_FEW
+        if self.is_crowded:
+            self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
+        self.drop = DROP_SHARE * self.tolerance
 
     @property
     def is_crowded(self) -> bool:
@@ -211,6 +214,17 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
     finally:
         fit.tolerance = tolerance
     return change
+
+
+def sharpen(fit: FittedGraph, resolution: float) -> None:
+    """Bring an estimate with a dense W to a finer resolution, and keep it there."""
+    fit.resolution = resolution
+    fit._set_tolerance()
+    limit = MOST_UPDATES * fit.p
+    if _relax_block(fit, _everywhere(fit), fit._everyone, False, 0.0, fit.tolerance, limit) > 0.0:
+        _take_loss(fit)
+    else:
+        solve_components(fit, fit._everyone, Change())
 
 
 def approach(fit: FittedGraph, tolerance: float) -> None:

@@ -47,8 +47,9 @@ class Problem:
     noise : Noise
         The law of a gain without an edge.
     search : callable
-        From moments and a threshold to a path and, where the search has one, the estimate at its
-        end.
+        From moments, a threshold and what an earlier search to a larger one has returned, or None,
+        to a path and, where the search has one, the estimate at its end. It may use up the earlier
+        estimate.
     view : callable
         From moments and a path to its :class:`GraphSequence`.
     charge : callable
@@ -61,7 +62,7 @@ class Problem:
 
     moments: Moments
     noise: Noise
-    search: Callable[[Moments, float], tuple[Any, FittedGraph | None]]
+    search: Callable[[Moments, float, Any], tuple[Any, FittedGraph | None]]
     view: Callable[[Moments, Any], GraphSequence]
     charge: Callable[[float], float]
     part: Callable[[Rows], "Problem"] | None = None
@@ -71,7 +72,7 @@ class Problem:
     def run(self, threshold: float) -> tuple[Any, FittedGraph | None]:
         """A path that goes at least down to the threshold, with the estimate at its end."""
         if self._run is None or self._run[0].threshold > threshold:
-            self._run = self.search(self.moments, threshold)
+            self._run = self.search(self.moments, threshold, self._run)
         return self._run
 
     def graphs(self, threshold: float) -> GraphSequence:
