@@ -122,12 +122,37 @@ def test_where_newton_steps_lead_nowhere_edges_come_one_by_one(monkeypatch):
     assert precision.toarray() == pytest.approx(expected.toarray(), rel=1e-4, abs=1e-4)
 
 
-def test_where_everything_is_correlated_it_is_soon_given_up(monkeypatch):
+def two_factors():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2)) @ rng.uniform(0.3, 1, size=(2, 90)) + rng.normal(size=(400, 90))
-    moments = column_moments(X, assume_centered=False)
     edges = np.array([[i, (i * i) % 89 + 1] for i in range(89)])
     edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0)
+    return column_moments(X, assume_centered=False), edges
+
+
+def test_a_matrix_is_for_variables_that_are_all_correlated():
+    crowd, _ = two_factors()
+    for moments, is_dense in [(crowd, True), (moments_of(MODELS["grid"]), False)]:
+        assert covariance_rows.rows_for_graph(moments).is_dense == is_dense
+        without_n = covariance_moments(moments.correlation, None)
+        assert covariance_rows.rows_for_graph(without_n).is_dense == is_dense
+    # Few samples of independent variables have large correlations that mean nothing.
+    noise = column_moments(np.random.default_rng(0).normal(size=(8, 90)), assume_centered=False)
+    assert not covariance_rows.rows_for_graph(noise).is_dense
+
+
+@pytest.mark.parametrize("few_entries", [0, 2_000])
+def test_one_by_one_or_at_once_is_the_same_where_all_are_correlated(few_entries, monkeypatch):
+    monkeypatch.setattr(known_graph, "FEW_ENTRIES", few_entries)
+    moments, edges = two_factors()
+    precision, certificate = estimate_on(moments, edges)
+    check(moments, edges, precision, certificate)
+    expected = reference.covariance_selection(moments.correlation, edges.tolist())
+    assert precision.toarray() == pytest.approx(expected, abs=1e-6)
+
+
+def test_where_everything_is_correlated_it_is_soon_given_up(monkeypatch):
+    moments, edges = two_factors()
     factorised = []
 
     def count(matrix, factorise=estimate.factorise):

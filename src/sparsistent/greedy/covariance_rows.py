@@ -26,6 +26,12 @@ Places = NDArray[np.int32]
 MOST_DENSE = 600
 # Where more than this share of all pairs are candidates, a matrix is better at any size.
 MOST_CANDIDATES = 0.05
+# Where no threshold says who is one, so many variables are asked whether they have correlations of
+# more than so many standard deviations, and, if nobody knows the number of samples, of more than
+# this.
+ASKED = 200
+DEVIATIONS = 5.0
+STRONG = 0.3
 
 
 @dataclass
@@ -198,10 +204,18 @@ def _with_barred(pairs: StrongPairs, exclude: Integers, p: int) -> StrongPairs:
 
 def rows_for_graph(moments: Moments) -> CovarianceRows:
     """The covariance of the empty graph, for the estimate on a graph that is known."""
-    if moments.scale.size <= MOST_DENSE:
+    if moments.scale.size <= MOST_DENSE or _are_all_correlated(moments):
         return dense_rows(moments.correlation)
     none = np.zeros(0, np.int64)
     return sparse_rows(moments, StrongPairs(none, none, np.zeros(0)))
+
+
+def _are_all_correlated(moments: Moments) -> bool:
+    """Whether a sample of the variables has as many strong correlations as a matrix is good for."""
+    p, n = moments.scale.size, moments.n_samples
+    S = moments.among(np.linspace(0, p - 1, min(ASKED, p)).astype(np.int64)[None])[0]
+    strong = np.abs(S) > (STRONG if n is None else DEVIATIONS / math.sqrt(n))
+    return bool(strong[np.triu_indices(len(S), 1)].mean() > MOST_CANDIDATES)
 
 
 def _strong_entries(S: Array, cutoff: float) -> StrongPairs | None:

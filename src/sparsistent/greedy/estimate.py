@@ -62,11 +62,13 @@ NEGLIGIBLE = 1e-2
 SLOW = 0.3
 
 
-def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedGraph:
+def fit_graph(
+    rows: CovarianceRows, edges: Iterable[tuple[int, int]], at_once: bool = False
+) -> FittedGraph:
     """The estimate on a given graph; ``rows`` is the covariance of the empty one.
 
     Edges between components come first, in closed form; then the others one by one, or, where there
-    are few variables or many edges, all at once.
+    are few variables or many edges, or on request, all at once.
     """
     fit = FittedGraph(rows)
     root = list(range(fit.p))
@@ -87,7 +89,7 @@ def fit_graph(rows: CovarianceRows, edges: Iterable[tuple[int, int]]) -> FittedG
             join(fit, i, j, s)
         else:
             inner.append((i, j, s))
-    if rows.is_dense and (fit.p <= FEW or len(inner) > MANY * fit.p):
+    if rows.is_dense and (at_once or fit.p <= FEW or len(inner) > MANY * fit.p):
         for edge in inner:
             link(fit, *edge)
         if inner:
@@ -170,7 +172,10 @@ def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> Measured:
             break
         before, previous = measured[1], residual
         measured, step = _take(fit, _newton_step(fit, W, memory, before), before)
-        memory.append((step, measured[1] - before))
+        change = measured[1] - before
+        # The loss is convex: positive, up to rounding.
+        if float(_weight(fit) * step @ change) > 0.0:
+            memory.append((step, change))
         residual = largest(measured)
         if least_progress > 0.0 and residual > (1.0 - least_progress) * previous:
             break

@@ -23,6 +23,8 @@ from sparsistent.greedy.refit import FEW, FittedGraph
 MOST_PAIRS = 200
 # Where a step removes less of the residual than this, S is no help: most variables are correlated.
 LEAST_PROGRESS = 0.5
+# Then up to this many free entries are solved for together, by their Hessian.
+FEW_ENTRIES = 2_000
 
 
 def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Certificate]:
@@ -31,7 +33,8 @@ def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Ce
         measured = _all_at_once(moments, edges)
         if measured is not None:
             return measured[0], Certificate(largest(measured), measured[0])
-    return estimate(fit_graph(rows_for_graph(moments), edges.tolist()))
+    at_once = moments.scale.size + len(edges) <= FEW_ENTRIES
+    return estimate(fit_graph(rows_for_graph(moments), edges.tolist(), at_once))
 
 
 def _all_at_once(moments: Moments, edges: Integers) -> Measured | None:
