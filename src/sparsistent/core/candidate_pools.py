@@ -22,7 +22,6 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
@@ -39,7 +38,7 @@ from sparsistent.core.node_search import (
     starts_of,
 )
 from sparsistent.core.screening import product_error
-from sparsistent.core.threads import blas_threads, in_threads
+from sparsistent.core.threads import blas_threads, in_threads, one_blas_thread
 
 Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
@@ -176,7 +175,7 @@ def _guess(
 
     results: list[tuple[NodeSteps, Fits]] = []
     n_bytes = 0
-    with threadpool_limits(1, user_api="blas") if threads > 1 else nullcontext():
+    with one_blas_thread() if threads > 1 else nullcontext():
         for result in in_threads(run, parts, threads):
             results.append(result)
             n_bytes += result[1].n_bytes()

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
-from sparsistent.core.threads import blas_threads, in_threads
+from sparsistent.core.threads import blas_threads, in_threads, one_blas_thread
 from sparsistent.core.tiles import pair_products, scan_tile
 
 Indices = NDArray[np.int64]
@@ -59,7 +58,7 @@ def strong_pairs(
     tiles = list(upper_tiles(p, tile_side(n)))
     limit = most * p * (p - 1) / 2
     threads = blas_threads() if len(tiles) > 1 else 1
-    with threadpool_limits(1, user_api="blas") if threads > 1 else nullcontext():
+    with one_blas_thread() if threads > 1 else nullcontext():
         candidates = _candidates(unit, cutoff, tiles, limit, threads, progress)
         if candidates is None:
             return None

@@ -1,15 +1,21 @@
 """Threads for compiled loops, which release the GIL: as many as NumPy's linear algebra may use."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
-from threading import Event
+from threading import Event, Lock
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+# The threads of linear algebra before it was limited to one; 0 where it is not.
+_allowed: ContextVar[int] = ContextVar("allowed", default=0)
+_limiting = Lock()
 
 
 @cache
@@ -19,8 +25,32 @@ def _libraries() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """How many threads linear algebra may use at this moment; one where it does not say."""
-    return min((library["num_threads"] for library in _libraries().info()), default=1)
+    """How many threads are allowed: those of linear algebra, or what it had before its limit.
+
+    One where it does not say.
+    """
+    return _allowed.get() or min(
+        (library["num_threads"] for library in _libraries().info()), default=1
+    )
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep linear algebra to one thread, where others are at work or matrices are small.
+
+    The limit is that of the whole process. Where someone else has set it, it is left to them: two
+    who restore what they found would leave one thread for good.
+    """
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    before = _allowed.set(blas_threads())
+    try:
+        with _libraries().limit(limits=1):
+            yield
+    finally:
+        _allowed.reset(before)
+        _limiting.release()
 
 
 def in_threads(

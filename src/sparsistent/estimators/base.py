@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -17,6 +18,7 @@ from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import Array, Moments, shrunk
 from sparsistent.core.tables import Table
+from sparsistent.core.threads import one_blas_thread
 from sparsistent.estimators.input import (
     column_names,
     describe_dependence,
@@ -44,6 +46,10 @@ Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
 LEAST_ROWS = 10
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
+# Up to this many variables linear algebra is faster on one thread, but for the correlations, where
+# they are a sum of more products than this.
+SMALL = 600
+LARGE_PRODUCT = 10**9
 
 
 class Number(Interval):  # type: ignore[misc]
@@ -121,7 +127,8 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
             moments, table = self._read(X, sample_weight, report)
-            self._fit_moments(moments, table, report)
+            with _threads_for(moments):
+                self._fit_moments(moments, table, report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -306,6 +313,16 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         diagonal = np.sqrt(self.precision_.diagonal())
         values = np.asarray(self.precision_[i, j]).ravel()
         return values, -values / diagonal[i] / diagonal[j]
+
+
+def _threads_for(moments: Moments) -> AbstractContextManager[None]:
+    """Linear algebra on one thread where matrices are small: more would wait for each other."""
+    if moments.scale.size > SMALL:
+        return nullcontext()
+    if moments.unit is not None and moments.unit.size * moments.scale.size > LARGE_PRODUCT:
+        # Made now, by all threads, and kept.
+        _ = moments.correlation
+    return one_blas_thread()
 
 
 def fit_on(moments: Moments, edges: Any) -> FittedGraph:

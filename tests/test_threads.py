@@ -1,0 +1,75 @@
+"""Threads of linear algebra: limited where that is faster, and given back."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent.core.threads import blas_threads, one_blas_thread
+from sparsistent.estimators import base
+
+
+def threads_now():
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if threads_now() != {2}:
+            pytest.skip("linear algebra has one thread only")
+        yield
+
+
+def test_one_thread_for_linear_algebra_leaves_the_others_to_us(two_threads):
+    with one_blas_thread():
+        with one_blas_thread():
+            assert (threads_now(), blas_threads()) == ({1}, 2)
+        assert (threads_now(), blas_threads()) == ({1}, 2)
+    assert (threads_now(), blas_threads()) == ({2}, 2)
+
+
+def test_an_error_gives_the_threads_back(two_threads):
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert threads_now() == {2}
+
+
+def test_many_at_once_give_the_threads_back():
+    before = threads_now()
+
+    def work(number):
+        for _ in range(50):
+            with one_blas_thread():
+                assert blas_threads() >= 1
+
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(work, range(4)))
+    assert threads_now() == before
+
+
+@pytest.mark.parametrize("large_product", [0, 10**9])
+@pytest.mark.parametrize("small", [0, 600])
+def test_small_fits_use_one_thread(small, large_product, two_threads, monkeypatch):
+    monkeypatch.setattr(base, "SMALL", small)
+    monkeypatch.setattr(base, "LARGE_PRODUCT", large_product)
+    X = GaussianGraphicalModel.chain(30, 0.5).sample(300, random_state=0)
+    used = []
+    for estimator in (GlobalGreedy(), NeighborhoodGreedy(), FixedGraph([(0, 1), (1, 2), (0, 2)])):
+        fit_moments = type(estimator)._fit_moments
+
+        def spy(self, *args, fit_moments=fit_moments):
+            used.append(threads_now())
+            fit_moments(self, *args)
+
+        monkeypatch.setattr(type(estimator), "_fit_moments", spy)
+        precision = estimator.fit(X).precision_
+        with threadpool_limits(1, user_api="blas"):
+            same = estimator.fit(X).precision_
+        np.testing.assert_allclose(precision, same, atol=1e-12)
+    assert used[::2] == [{1} if small else {2}] * 3
+    assert threads_now() == {2}
