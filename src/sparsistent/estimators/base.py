@@ -127,7 +127,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
             moments, table = self._read(X, sample_weight, report)
-            with _threads_for(moments):
+            with threads_for(moments):
                 self._fit_moments(moments, table, report)
         if self.certificate_ > CERTIFIED:
             warnings.warn(
@@ -315,7 +315,7 @@ class GraphEstimator(EmpiricalCovariance):  # type: ignore[misc]
         return values, -values / diagonal[i] / diagonal[j]
 
 
-def _threads_for(moments: Moments) -> AbstractContextManager[None]:
+def threads_for(moments: Moments) -> AbstractContextManager[None]:
     """Linear algebra on one thread where matrices are small: more would wait for each other."""
     if moments.scale.size > SMALL:
         return nullcontext()

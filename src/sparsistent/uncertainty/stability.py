@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from sparsistent.core.moments import LEAST_GAIN, Array
+from sparsistent.estimators.base import threads_for
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress
@@ -202,14 +203,16 @@ def _two_halves(
 def _first_edges(estimator: GreedySearch, table: Any, most: int) -> Integers:
     """The first edges on the path, as many as are wanted or as there are."""
     worker = clone(estimator).set_params(threshold="fwer")
-    problem: Problem = worker._problem(worker._shrink(*worker._read(table)))
+    moments = worker._shrink(*worker._read(table))
+    problem: Problem = worker._problem(moments)
     noise = problem.noise
     end = noise.threshold(min(most / noise.n_pairs, 0.5))
-    while True:
-        graphs = problem.graphs(end)
-        edges: Integers = np.array(
-            list(dict.fromkeys(map(tuple, graphs.pairs[graphs.added].tolist()))), np.int64
-        ).reshape(-1, 2)
-        if len(edges) >= most or graphs.lower[-1] > end or end <= LEAST_GAIN:
-            return edges[:most]
-        end *= FURTHER
+    with threads_for(moments):
+        while True:
+            graphs = problem.graphs(end)
+            edges: Integers = np.array(
+                list(dict.fromkeys(map(tuple, graphs.pairs[graphs.added].tolist()))), np.int64
+            ).reshape(-1, 2)
+            if len(edges) >= most or graphs.lower[-1] > end or end <= LEAST_GAIN:
+                return edges[:most]
+            end *= FURTHER
