@@ -35,32 +35,6 @@ def information(W, i, j, f):
     return out
 
 
-@kernel
-def sweep(tableau, value, free, a, least):
-    """Let the entry a go free if it is held, and hold it if it is free.
-
-    Rounding may not bring v below ``least``.
-    """
-    n = value.size
-    pivot = -max(-tableau[a, a], 1e-300) if free[a] else max(tableau[a, a], least[a])
-    sign = -1.0 if free[a] else 1.0
-    row = tableau[a].copy()
-    own = value[a]
-    for c in range(n):
-        if c != a:
-            share = row[c] / pivot
-            line = tableau[c]
-            for d in range(n):
-                line[d] -= share * row[d]
-            line[a] = sign * share
-            value[c] += (own if free[c] else -own) * row[c] / abs(pivot)
-    for d in range(n):
-        tableau[a, d] = sign * row[d] / pivot
-    tableau[a, a] = -1.0 / pivot
-    value[a] = -own / abs(pivot)
-    free[a] = not free[a]
-
-
 @part
 def gain(x):
     """What an entry is worth that gains x by the quadratic model."""

@@ -85,8 +85,24 @@ class Model:
         """Follow a move."""
         for pair in (move.add, move.remove):
             if pair is not None:
-                a = self._number[pair]
-                kernels.sweep(self.tableau, self.value, self.free, a, self.least)
+                self._sweep(self._number[pair])
+
+    def _sweep(self, a: int) -> None:
+        """Let the entry a go free if it is held, and hold it if it is free.
+
+        Rounding may not bring v below the least there is.
+        """
+        own, row = float(self.value[a]), self.tableau[a].copy()
+        sign, size = (-1.0, -row[a]) if self.free[a] else (1.0, row[a])
+        size = max(float(size), float(self.least[a]) if sign > 0.0 else 1e-300)
+        share = row / size
+        # The tableau is symmetric, so that its rows may be taken for columns.
+        linalg.blas.dger(-sign, row, share, a=self.tableau.T, overwrite_a=True)
+        self.tableau[a] = self.tableau[:, a] = share
+        self.tableau[a, a] = -sign / size
+        self.value += np.where(self.free, own, -own) * share
+        self.value[a] = -own / size
+        self.free[a] = not self.free[a]
 
     def rule_out(self, move: Move) -> None:
         """Do not propose a move any more."""
