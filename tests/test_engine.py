@@ -301,3 +301,17 @@ def test_the_bar_goes_to_the_error_stream_only_when_asked(capsys):
     assert "search" in shown.err
     assert "left" in shown.err
     assert shown.err.endswith("\n")
+
+
+def test_a_search_that_cannot_go_on_begins_again(monkeypatch):
+    moments = column_moments(table("grid", 144, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 144)
+    earlier = global_greedy(moments, 4 * threshold, 0.5)
+
+    def refuse(fit, resolution):
+        raise refit.NoEstimateError(0, [1])
+
+    monkeypatch.setattr("sparsistent.greedy.global_greedy.sharpen", refuse)
+    path, fit = global_greedy(moments, threshold, 0.5, earlier=earlier)
+    assert path == global_greedy(moments, threshold, 0.5)[0]
+    assert fit is not earlier[1]

@@ -18,6 +18,7 @@ loss falls by more than (1 − ν)ε a round, so the search ends.
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 
 import numpy as np
@@ -61,9 +62,10 @@ def global_greedy(
     """
     offset, include = loss_offset(moments), constraints.include.tolist()
     if earlier is not None and earlier[0].obstacle is None and earlier[1].rows.is_dense:
-        path, fit = earlier
-        sharpen(fit, least_difference(threshold))
-        return take_steps(fit, threshold, nu, offset, report, observer, include, path.steps), fit
+        taken, fit = earlier[0].steps, earlier[1]
+        with suppress(NoEstimateError):
+            sharpen(fit, least_difference(threshold))
+            return take_steps(fit, threshold, nu, offset, report, observer, include, taken), fit
     rows = screened_rows(moments, threshold, report, constraints)
     return search(rows, threshold, nu, offset, report, observer, include)
 
