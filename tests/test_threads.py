@@ -18,25 +18,24 @@ def threads_now():
 
 
 @pytest.fixture
-def two_threads():
+def before():
+    """The threads of linear algebra: two, or one where there is one core."""
     with threadpool_limits(2, user_api="blas"):
-        if threads_now() != {2}:
-            pytest.skip("linear algebra has one thread only")
-        yield
+        yield threads_now()
 
 
-def test_one_thread_for_linear_algebra_leaves_the_others_to_us(two_threads):
+def test_one_thread_for_linear_algebra_leaves_the_others_to_us(before):
     with one_blas_thread():
         with one_blas_thread():
-            assert (threads_now(), blas_threads()) == ({1}, 2)
-        assert (threads_now(), blas_threads()) == ({1}, 2)
-    assert (threads_now(), blas_threads()) == ({2}, 2)
+            assert (threads_now(), blas_threads()) == ({1}, max(before))
+        assert (threads_now(), blas_threads()) == ({1}, max(before))
+    assert (threads_now(), blas_threads()) == (before, max(before))
 
 
-def test_an_error_gives_the_threads_back(two_threads):
+def test_an_error_gives_the_threads_back(before):
     with pytest.raises(KeyError), one_blas_thread():
         raise KeyError
-    assert threads_now() == {2}
+    assert threads_now() == before
 
 
 def test_many_at_once_give_the_threads_back():
@@ -54,7 +53,7 @@ def test_many_at_once_give_the_threads_back():
 
 @pytest.mark.parametrize("large_product", [0, 10**9])
 @pytest.mark.parametrize("small", [0, 600])
-def test_small_fits_use_one_thread(small, large_product, two_threads, monkeypatch):
+def test_small_fits_use_one_thread(small, large_product, before, monkeypatch):
     monkeypatch.setattr(base, "SMALL", small)
     monkeypatch.setattr(base, "LARGE_PRODUCT", large_product)
     X = GaussianGraphicalModel.chain(30, 0.5).sample(300, random_state=0)
@@ -71,5 +70,5 @@ def test_small_fits_use_one_thread(small, large_product, two_threads, monkeypatc
         with threadpool_limits(1, user_api="blas"):
             same = estimator.fit(X).precision_
         np.testing.assert_allclose(precision, same, atol=1e-12)
-    assert used[::2] == [{1} if small else {2}] * 3
-    assert threads_now() == {2}
+    assert used[::2] == [{1} if small else before] * 3
+    assert threads_now() == before
