@@ -196,7 +196,7 @@ def test_the_extended_bic_is_least_on_the_path_of_the_search_itself():
     X = GaussianGraphicalModel.moralized(20, 3, 1e3, random_state=1).sample(400, random_state=1)
     found = GlobalGreedy("ebic", gain="profile").fit(X)
     charge = (np.log(400) + 2 * np.log(20)) / 400
-    assert found.threshold_ == pytest.approx(charge)
+    assert found.threshold_ == found.path_.threshold == pytest.approx(charge)
     best = min(graph.loss + charge * len(graph.edges) for graph in found.path_)
     assert found.selection_.criterion.min() == pytest.approx(400 * best)
     assert len(found.edges_) == found.selection_.n_edges[found.selection_.row]

@@ -174,7 +174,8 @@ class GlobalGreedy(GreedySearch):
 
         try:
             if self.threshold in self._profile_rules:
-                problem = replace(self._problem(moments), search=search, view=_graphs_of_profile)
+                problem = self._problem(moments)
+                problem = replace(problem, search=search, view=_graphs_of_profile, minimises=True)
                 selection = RULES[str(self.threshold)](problem, self._options())
                 threshold, self.selection_ = selection.chosen, selection
                 path, fit = problem.run(threshold)

@@ -58,6 +58,8 @@ class Problem:
         From row numbers to the same problem on these rows; None where there is no table.
     n_rows : int
         How many rows there are; with weights or missing values, more than samples.
+    minimises : bool
+        Whether the search looks for the graph with the least loss plus threshold times edges.
     """
 
     moments: Moments
@@ -67,6 +69,7 @@ class Problem:
     charge: Callable[[float], float]
     part: Callable[[Rows], "Problem"] | None = None
     n_rows: int = 0
+    minimises: bool = False
     _run: tuple[Any, FittedGraph | None] | None = field(default=None, repr=False)
 
     def run(self, threshold: float) -> tuple[Any, FittedGraph | None]:
@@ -145,16 +148,17 @@ def ebic(problem: Problem, options: Options) -> Selection:
 
     An edge is worth its charge after the refit although its gain before was smaller, so the path
     goes to half of the charge, and on by halves until the best graph holds at twice its end: then
-    it does not depend on where the path ends.
+    it does not depend on where the path ends. A search that minimises is one for the least extended
+    BIC when its threshold is the charge.
     """
     charge = problem.charge(options.gamma)
-    end = charge / 2
+    end = charge if problem.minimises else charge / 2
     while True:
         graphs = problem.graphs(end)
         criterion = problem.noise.n_samples * (graphs.loss + charge * graphs.n_parameters)
         best = int(np.argmin(criterion))
         is_interior = best == 0 or graphs.lower[best - 1] > 2 * end
-        if is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
+        if problem.minimises or is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
             break
         end /= 2
     # Of the thresholds with this graph, the charge itself if it is one of them.
