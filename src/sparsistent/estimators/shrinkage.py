@@ -5,7 +5,6 @@ of the covariance, are the same.
 """
 
 import numpy as np
-from sklearn.covariance import ledoit_wolf_shrinkage
 
 from sparsistent.core.moments import Moments
 from sparsistent.core.tables import Table
@@ -22,6 +21,8 @@ def formula_shrinkage(name: str, moments: Moments, table: Table | None) -> float
             "shrinkage='ledoit-wolf' needs a complete table without weights, and correlation="
             "'pearson' or 'nonparanormal'; use 'oas', or a number"
         )
+    from sklearn.covariance import ledoit_wolf_shrinkage
+
     unit = moments.unit
     return float(ledoit_wolf_shrinkage(unit.T * np.sqrt(unit.shape[1]), assume_centered=True))
 
