@@ -7,7 +7,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.threads import blas_threads, one_blas_thread
+from sparsistent.core import moments
+from sparsistent.core.threads import all_blas_threads, blas_threads, one_blas_thread
 from sparsistent.estimators import base
 
 
@@ -28,6 +29,8 @@ def test_one_thread_for_linear_algebra_leaves_the_others_to_us(before):
     with one_blas_thread():
         with one_blas_thread():
             assert (threads_now(), blas_threads()) == ({1}, max(before))
+        with all_blas_threads():
+            assert (threads_now(), blas_threads()) == (before, max(before))
         assert (threads_now(), blas_threads()) == ({1}, max(before))
     assert (threads_now(), blas_threads()) == (before, max(before))
 
@@ -52,10 +55,23 @@ def test_many_at_once_give_the_threads_back():
 
 
 @pytest.mark.parametrize("large_product", [0, 10**9])
+def test_large_products_use_all_threads(large_product, before, monkeypatch):
+    used, products = [], moments._products
+
+    def spy(unit):
+        used.append(threads_now())
+        return products(unit)
+
+    monkeypatch.setattr(moments, "_products", spy)
+    monkeypatch.setattr(moments, "LARGE_PRODUCT", large_product)
+    GlobalGreedy().fit(GaussianGraphicalModel.chain(30, 0.5).sample(300, random_state=0))
+    assert used == [{1} if large_product else before]
+    assert threads_now() == before
+
+
 @pytest.mark.parametrize("small", [0, 600])
-def test_small_fits_use_one_thread(small, large_product, before, monkeypatch):
+def test_small_fits_use_one_thread(small, before, monkeypatch):
     monkeypatch.setattr(base, "SMALL", small)
-    monkeypatch.setattr(base, "LARGE_PRODUCT", large_product)
     X = GaussianGraphicalModel.chain(30, 0.5).sample(300, random_state=0)
     used = []
     for estimator in (GlobalGreedy(), NeighborhoodGreedy(), FixedGraph([(0, 1), (1, 2), (0, 2)])):

@@ -11,12 +11,15 @@ the correlations cost. Scaling by powers of two, which rounds nothing, lets scal
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sparsistent.core.threads import all_blas_threads
 
 Array = NDArray[np.float64]
 
@@ -26,6 +29,8 @@ LEAST_VARIANCE = 1e-9
 # A gain below this, at unit variances, is rounding: no sample is large enough to tell it from zero.
 LEAST_GAIN = 1e-12
 
+# Correlations that are a sum of more products than this are worth several threads.
+LARGE_PRODUCT = 10**9
 # Entries of a piece of ``unit`` that is standardised in cache.
 PIECE = 1 << 17
 # Below this exponent of two a variance has underflowed; the reciprocal would overflow.
@@ -54,7 +59,9 @@ class Moments:
         if self.unit is None:
             assert self.given_correlation is not None
             return self.given_correlation
-        return _products(self.unit)
+        large = self.unit.size * len(self.unit) > LARGE_PRODUCT
+        with all_blas_threads() if large else nullcontext():
+            return _products(self.unit)
 
     @property
     def has_all(self) -> bool:

@@ -53,6 +53,16 @@ def one_blas_thread() -> Iterator[None]:
         _limiting.release()
 
 
+@contextmanager
+def all_blas_threads() -> Iterator[None]:
+    """Lift the limit to one thread, where this fit has set it, for a product that is large."""
+    if not _allowed.get():
+        yield
+        return
+    with _libraries().limit(limits=_allowed.get()):
+        yield
+
+
 def in_threads(
     run: Callable[[Task, Event], Result], tasks: Sequence[Task], threads: int
 ) -> Generator[Result, None, None]:

@@ -45,10 +45,8 @@ Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
 LEAST_ROWS = 10
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
-# Up to this many variables linear algebra is faster on one thread, but for the correlations, where
-# they are a sum of more products than this.
+# Up to this many variables linear algebra is faster on one thread.
 SMALL = 600
-LARGE_PRODUCT = 10**9
 
 
 class Number(Interval):  # type: ignore[misc]
@@ -323,12 +321,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
 def threads_for(moments: Moments) -> AbstractContextManager[None]:
     """Linear algebra on one thread where matrices are small: more would wait for each other."""
-    if moments.scale.size > SMALL:
-        return nullcontext()
-    if moments.unit is not None and moments.unit.size * moments.scale.size > LARGE_PRODUCT:
-        # Made now, by all threads, and kept.
-        _ = moments.correlation
-    return one_blas_thread()
+    return one_blas_thread() if moments.scale.size <= SMALL else nullcontext()
 
 
 def fit_on(moments: Moments, edges: Any) -> FittedGraph:
