@@ -5,7 +5,7 @@ Everything is at unit variances; W, dense or sparse, is that of :mod:`sparsisten
 
 import math
 
-from sparsistent.core.jit import BARRED, BLOCK, UNKNOWN, kernel
+from sparsistent.core.jit import BARRED, BLOCK, UNKNOWN, kernel, part
 
 # Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
 # by at most SLOPE times what w does.
@@ -97,7 +97,7 @@ def update_bounds(height, drift, bound, tops, nodes, amounts):
         tops[k // BLOCK] = UNKNOWN
 
 
-@kernel
+@part
 def correlation(table, values, k, m):
     """S_km, from the standardised columns in the rows of a table, or from the matrix itself."""
     if not table:

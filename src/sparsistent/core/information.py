@@ -58,12 +58,12 @@ def best_move(tableau, value, free, least, vain, price):
     best, freed, held = np.inf, n, n
     for c in range(n):
         if free[c]:
-            change = cost(0.5 * value[c] ** 2 / max(-tableau[c, c], 1e-300)) - price
+            change = cost(0.5 * value[c] * value[c] / max(-tableau[c, c], 1e-300)) - price
             if change < best and not vain[n, c]:
                 best, freed, held = change, n, c
             continue
         v = max(tableau[c, c], least[c])
-        worth, step, row = gain(0.5 * value[c] ** 2 / v), value[c] / v, tableau[c]
+        worth, step, row = gain(0.5 * value[c] * value[c] / v), value[c] / v, tableau[c]
         if price - worth < best and not vain[c, n]:
             best, freed, held = price - worth, c, n
         for e in range(n):

@@ -31,7 +31,7 @@ import math
 
 import numpy as np
 
-from sparsistent.core.jit import BLOCK, UNKNOWN, kernel
+from sparsistent.core.jit import BLOCK, UNKNOWN, inlined, kernel, part
 
 # A new edge may take at most this share of a node's residual variance away at once.
 MOST_TAKEN = 0.9
@@ -51,7 +51,7 @@ ABSENT, LOADED, RIGHT = 0, 1, 2
 ON_THE_WAY = 100.0
 
 
-@kernel
+@inlined
 def regress(V, member, size, k, least, factor, beta):
     """Coefficients of node k on the first ``size`` members: its residual variance, 1 − S_kN β.
 
@@ -326,7 +326,7 @@ def what_moved(
     return out, trace, largest
 
 
-@kernel
+@part
 def append(first, size, room, column, twin, w, s, used, k, m, value):
     """New entries (k, m) and (m, k). A row that is full moves to where there is more room."""
     there = size[m]
@@ -426,15 +426,6 @@ def join(first, size, room, column, twin, w, s, used, where, i, j, sample, drop)
         for c in range(before):
             where[column[first[k] + c]] = -1
     return nodes, amounts, count
-
-
-@kernel
-def entry(first, size, column, w, k, m):
-    """W_km from sparse rows."""
-    for slot in range(first[k], first[k] + size[k]):
-        if column[slot] == m:
-            return w[slot]
-    return 0.0
 
 
 @kernel

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import edges, relaxation
+from sparsistent.core import relaxation
 from sparsistent.core.jit import BARRED
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
@@ -80,13 +80,15 @@ class CovarianceRows:
         """S_ij."""
         if not self.is_table:
             return float(self.source[i, j])
-        return float(edges.correlation(self.is_table, self.source, i, j))
+        return float(self.source[i] @ self.source[j])
 
     def entry(self, i: int, j: int) -> float:
         """W_ij."""
         if self.is_dense:
             return float(self.matrix[i, j])
-        return float(relaxation.entry(self.first, self.size, self.column, self.w, i, j))
+        start = int(self.first[i])
+        place = np.flatnonzero(self.column[start : start + int(self.size[i])] == j)
+        return float(self.w[start + place[0]]) if place.size else 0.0
 
     def row(self, node: int) -> Array:
         """The entries of a row, all or those that are kept."""
