@@ -86,8 +86,8 @@ class FittedGraph:
 
     Entries of W that change by at most ``drop`` may be left as they are. ``change`` is what Θ has
     changed by since the loss was last brought up to date; of a dense W it is taken afresh after
-    ``refresh`` refits. ``cost`` is what each edge
-    costs to remove, and ``cost_tops`` the least of each block of them, where they are known.
+    ``refresh`` refits. ``cost`` is what each edge costs to remove, and ``cost_tops`` the least of
+    each block of them, where they are known.
     """
 
     rows: CovarianceRows
