@@ -204,6 +204,15 @@ def test_the_extended_bic_is_least_on_the_path_of_the_search_itself():
     assert np.array_equal(itself.edges_, found.edges_)
 
 
+@pytest.mark.parametrize("variance", [1e-6, 1e-8])
+def test_paths_of_columns_that_nearly_determine_each_other_end(variance):
+    S = np.eye(3)
+    S[0, 1] = S[1, 0] = np.sqrt(1 - variance)
+    path, _ = profile_search(dense_rows(S), 0.1, 0.5)
+    assert [graph.edges.tolist() for graph in path] == [[], [[0, 1]]]
+    assert path.graphs[0].lower == pytest.approx(-np.log(variance), rel=1e-3)
+
+
 def test_fewer_samples_than_variables():
     S = correlation(GaussianGraphicalModel.moralized(30, 3, 1e2, random_state=0), 25, 0)
     path, _ = search(dense_rows(S), 0.4, 0.5)

@@ -118,7 +118,8 @@ class ProfilePath:
         offset = self.loss - descent.fit.loss
         descent.fit.tolerance *= PATH_TOLERANCE
         descent.passed, level = [], self.threshold
-        while descent.fit.graph.n_edges:
+        # No graph with an edge is better than the empty one where an edge costs all that is gained.
+        while descent.fit.graph.n_edges and level < descent.fit.p - descent.fit.loss:
             level *= RISE
             descend(descent, level, PATIENCE_ON_THE_WAY)
         passed = [(edges, loss + offset) for edges, loss in descent.passed]
