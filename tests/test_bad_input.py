@@ -65,6 +65,11 @@ def assert_same(estimator, strange, plain, rtol=1e-9):
         np.testing.assert_allclose(value, other, rtol=rtol, atol=rtol * np.abs(other).max())
 
 
+DATES = pd.DataFrame(
+    {name: pd.to_datetime(np.arange(9) ** k, unit="D") for k, name in enumerate("tu", start=1)}
+)
+
+
 @pytest.mark.parametrize(
     ("table", "parts"),
     [
@@ -126,7 +131,11 @@ def test_tables_that_are_refused(estimator, table, parts):
     [
         case("sparse", sparse.csr_array(X), ["Sparse data", ".toarray()"]),
         case("a dict in a cell", changed(X.astype(object), (3, 1), {}), ["'x1' cannot", "numbers"]),
-        case("a date", named(X).assign(dose=pd.Timestamp("2020-01-01")), ["'dose' cannot", "drop"]),
+        case("a date", named(X).assign(dose=pd.Timestamp("2020-01-01")), ["'dose' holds dates"]),
+        case("dates alone", DATES, ["'t', 'u' holds dates", "numbers"]),
+        case("an array of dates", DATES.to_numpy(), ["holds dates"]),
+        case("time spans", DATES - DATES.iloc[0], ["'t', 'u' holds dates or times"]),
+        case("polars dates", pl.from_pandas(DATES), ["'t', 'u' holds dates"]),
         case("mixed labels", named(X, ["a", 1, "b", 2]), ["string names", ".astype(str)"]),
     ],
 )

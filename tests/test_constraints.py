@@ -26,6 +26,25 @@ every_greedy = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("rule", ["auto", "fwer", "fdr", "ebic", "cv", "stars", "bstars"])
+@pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
+def test_every_rule_keeps_what_is_included(make, rule):
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    model = make(rule, include=[(0, 1)], random_state=0).fit(X)
+    assert np.isfinite(model.threshold_)
+    for at in (model.threshold_, 10.0, np.inf):
+        assert [0, 1] in model.at(at).edges_.tolist()
+
+
+@pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
+def test_an_included_edge_without_an_estimate_in_a_fold(make):
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    X[:, 3] = X[:, 0]
+    X[0, 3] += 0.5
+    with pytest.raises(ValueError, match="without the rows of some fold no estimate exists"):
+        make("cv", include=[(0, 3)]).fit(X)
+
+
 def random_constraints(seed, p):
     rng = np.random.default_rng([seed, 1])
     pairs = rng.permutation(np.array(list(combinations(range(p), 2))))

@@ -7,14 +7,18 @@ import sys
 import time
 
 import numpy as np
+import problems
 import pytest
 from scipy import sparse
+from scipy.linalg import block_diag
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent.core.edges import removal_cost
 from sparsistent.core.factorisation import SMALL, factorise
-from sparsistent.core.moments import column_moments
+from sparsistent.core.moments import column_moments, covariance_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.candidates import Candidates, least_difference
+from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import global_greedy, screened_rows
 from sparsistent.greedy.refit import FittedGraph, insert_edge
 from sparsistent.selection.thresholds import ebic_edge_threshold
@@ -40,6 +44,47 @@ def table(kind, p, seed):
 def sparse_storage(monkeypatch):
     monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
     monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+
+
+@pytest.mark.parametrize("covariance", ["dense_covariance", "ill_conditioned_covariance"])
+def test_the_loss_where_edges_come_in_steps(covariance, monkeypatch, sparse_storage):
+    """Among groups of strongly correlated variables, whose edges take much away at once."""
+    rng = np.random.default_rng(1)
+    groups = [getattr(problems, covariance)(rng, 12) for _ in range(15)]
+    X = problems.normal_sample(rng, block_diag(*groups), 100)
+    shares, relax = [], refit._relax
+
+    def spy(*args):
+        found = relax(*args)
+        shares.append(found[0])
+        return found
+
+    monkeypatch.setattr(refit, "_relax", spy)
+    _, fit = global_greedy(column_moments(X, assume_centered=False), 0.15, 0.5)
+    assert min(shares) < 1
+    S, m = np.corrcoef(X.T), fit.graph.n_edges
+    fresh = fit_graph(covariance_rows.dense_rows(S), fit.graph.ends[:m].tolist()).loss
+    assert fit.loss == pytest.approx(fresh, abs=0.01)
+
+
+def test_the_loss_after_a_removal_that_is_not_positive_definite_by_itself(sparse_storage):
+    rng = np.random.default_rng(0)
+    S, found = np.eye(4), 0
+    while found < 5:
+        factors = rng.normal(size=(4, 2))
+        S = factors @ factors.T + 0.02 * np.eye(4)
+        S /= np.sqrt(np.outer(np.diag(S), np.diag(S)))
+        rows = covariance_rows.rows_for_search(covariance_moments(S, 100), 0.0)
+        fit = fit_graph(rows, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+        for number in range(6):
+            s = fit.sample[number]
+            if not np.isfinite(removal_cost(s, s, fit.theta[number])):
+                found += 1
+                refit.delete_edge(fit, number)
+                graph = fit.graph.ends[: fit.graph.n_edges].tolist()
+                fresh = fit_graph(covariance_rows.dense_rows(S), graph).loss
+                assert fit.loss == pytest.approx(fresh, abs=0.01)
+                break
 
 
 @pytest.mark.parametrize("kind", ["chain", "grid", "random"])

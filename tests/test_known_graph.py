@@ -227,3 +227,11 @@ def test_a_graph_made_at_once_can_grow():
         assert sorted(at_once.neighbors(k)) == sorted(one_by_one.neighbors(k))
         numbers = zip(at_once.neighbors(k), at_once.edge[at_once.slots(k)], strict=True)
         assert all({k, m} == set(at_once.ends[e]) for m, e in numbers)
+
+
+@pytest.mark.parametrize("variance", [3e-9, 1e-8, 2e-8, 3e-8, 6e-8])
+def test_two_columns_that_nearly_determine_each_other(variance):
+    S = np.array([[1.0, np.sqrt(1 - variance)], [np.sqrt(1 - variance), 1.0]])
+    model = FixedGraph([(0, 1)], covariance="precomputed").fit(S)
+    assert model.certificate_ < 1e-6
+    np.testing.assert_allclose(model.precision_[0, 0], 1 / (1 - S[0, 1] ** 2), rtol=1e-6)

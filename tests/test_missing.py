@@ -293,3 +293,11 @@ def test_an_unknown_way_lists_the_known_ones():
     with pytest.raises(ValueError, match="'missing'") as error:
         GlobalGreedy(missing="impute").fit(X)
     assert all(repr(name) in str(error.value) for name in ("error", "pairwise", "em"))
+
+
+@every_way
+def test_a_constant_column_beside_missing_values(missing):
+    table = np.random.default_rng(0).normal(size=(300, 3))
+    table[:, 2], table[5, 1] = 0.1, np.nan
+    with pytest.raises(ValueError, match="'x2' is constant"):
+        GlobalGreedy(missing=missing).fit(table)

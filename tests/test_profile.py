@@ -3,15 +3,17 @@
 import numpy as np
 import problems
 import pytest
+from scipy.linalg import block_diag
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy
-from sparsistent.greedy import profile_descent
+from sparsistent.core.moments import column_moments
+from sparsistent.greedy import covariance_rows, profile_descent
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.estimate import fit_graph
-from sparsistent.greedy.global_greedy import search
+from sparsistent.greedy.global_greedy import loss_offset, search
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import ProfilePath, profile_search
-from sparsistent.greedy.profile_moves import quadratic_model
+from sparsistent.greedy.profile import ProfilePath, profile_greedy, profile_search
+from sparsistent.greedy.profile_moves import Model, Move, quadratic_model
 
 
 def penalised(S, edges, threshold):
@@ -149,6 +151,61 @@ def test_blocks_do_about_as_well_as_the_whole_graph(monkeypatch):
     assert F[0] <= F[2] + 1e-9
     assert F[1] <= F[2] + 1e-9
     assert F[1] <= F[0] + threshold
+
+
+def test_sparse_rows_of_strongly_correlated_groups(monkeypatch):
+    """A search that ends, with a loss that is right, below the paper's."""
+    rng = np.random.default_rng(1)
+    groups = block_diag(*[problems.dense_covariance(rng, 12) for _ in range(15)])
+    X = problems.normal_sample(rng, groups, 200)
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+    monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+    monkeypatch.setattr(profile_descent, "WHOLE", 10)
+    S, threshold = np.corrcoef(X.T), (np.log(200) + 2 * np.log(180)) / 200
+    moments = column_moments(X, assume_centered=False)
+    found, _ = profile_greedy(moments, threshold, 0.5)
+    path, _ = search(dense_rows(S), threshold, 0.5)
+    assert found.loss - loss_offset(moments) == pytest.approx(
+        penalised(S, found.graph, 0), abs=0.01
+    )
+    assert penalised(S, found.graph, threshold) < penalised(S, path.edges(threshold), threshold) - 1
+
+
+def test_a_descent_that_goes_round_ends(monkeypatch):
+    """Moves that seem to lower F, and do not."""
+    S = correlation(GaussianGraphicalModel.grid(4, 4, 0.2), 200, 0)
+    monkeypatch.setattr(profile_descent, "WHOLE", 1)
+    monkeypatch.setattr(profile_descent, "AUDIT", 4)
+    monkeypatch.setattr(profile_descent, "_try", lambda *_: True)
+    monkeypatch.setattr(Model, "best_move", lambda *_: Move(-1.0, (0, 1), None))
+    monkeypatch.setattr(Model, "carry_out", lambda *_: None)
+    descent = profile_descent.start(dense_rows(S), np.array([[0, 1], [1, 2]]), 0.03)
+    profile_descent.descend(descent, 0.03, 2)
+    assert descent.n_moves == 8
+
+
+def test_few_samples_hide_no_strong_pair():
+    X = GaussianGraphicalModel.chain(300, 0.5).sample(40, random_state=0)
+    strong = GlobalGreedy("fwer", gain="coordinate").fit(X)
+    found = GlobalGreedy("fwer", gain="profile").fit(X)
+    assert len(found.edges_) >= 0.8 * len(strong.edges_) > 0
+
+
+@pytest.mark.parametrize("rule", ["fwer", "auto"])
+def test_few_false_edges_among_few_samples(rule):
+    """A threshold for gains of one entry is one for gains after refits of the same correlation."""
+    false = 0
+    for seed in range(100):
+        X = np.random.default_rng(seed).normal(size=(20, 15))
+        false += len(GlobalGreedy(rule, gain="profile").fit(X).edges_) > 0
+    assert false <= 11  # 5 are expected: chance 1%
+
+
+def test_more_variables_than_samples_are_refused():
+    X = GaussianGraphicalModel.chain(20, 0.5).sample(15, random_state=1)
+    with pytest.raises(ValueError, match=r"15 and 20.*set gain='coordinate', or shrinkage="):
+        GlobalGreedy("fwer", gain="profile").fit(X)
+    assert GlobalGreedy("fwer", gain="profile", shrinkage=0.2).fit(X).certificate_ < 1e-6
 
 
 def test_the_path_can_be_read_at_larger_thresholds():

@@ -408,3 +408,32 @@ class TestWeights:
         model = clone(estimator).set_params(covariance="precomputed")
         with pytest.raises(ValueError, match="leave sample_weight out"):
             model.fit(np.cov(X.T), sample_weight=np.ones(8))
+
+
+def test_folds_of_the_table_that_was_given():
+    """Rows without weight, or without values, are left out; the numbers of the others stay."""
+    X = GaussianGraphicalModel.chain(6, 0.5).sample(120, random_state=1)
+    halves = np.arange(40, 80), np.arange(80, 120)
+    folds = [halves, halves[::-1]]
+    shifted = [(learn - 40, score - 40) for learn, score in folds]
+    expected = GlobalGreedy("cv", cv=shifted).fit(X[40:]).selection_.criterion
+    weighted = GlobalGreedy("cv", cv=folds).fit(X, sample_weight=np.arange(120) >= 40)
+    np.testing.assert_allclose(weighted.selection_.criterion, expected, rtol=1e-10)
+    empty = np.where(np.arange(120)[:, None] < 40, np.nan, X)
+    complete = GlobalGreedy("cv", cv=folds, missing="pairwise").fit(empty)
+    np.testing.assert_allclose(complete.selection_.criterion, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("parameters", [{"threshold": "cv"}, {"shrinkage": "auto"}])
+def test_a_column_that_is_constant_in_a_fold(parameters):
+    X = GaussianGraphicalModel.chain(5, 0.5).sample(100, random_state=1)
+    rare = np.column_stack([X, np.arange(100) == 7])
+    with pytest.raises(ValueError, match="'x5' has no variance in some of the rows"):
+        GlobalGreedy(**parameters).fit(rare)
+
+
+def test_em_without_a_likelihood_in_a_fold():
+    X = GaussianGraphicalModel.chain(30, 0.5).sample(200, random_state=0)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    with pytest.raises(ValueError, match="has no variance in some of the rows"):
+        GlobalGreedy("cv", missing="em").fit(X)

@@ -109,12 +109,15 @@ def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:
     if matrix.shape[0] <= SMALL:
         full = matrix.toarray()
         return DenseFactorisation(full, dense_linalg.cholesky(full, lower=True, check_finite=False))
-    lu = linalg.splu(
-        sparse.csc_array(matrix),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    try:
+        lu = linalg.splu(
+            sparse.csc_array(matrix),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except RuntimeError as error:
+        raise np.linalg.LinAlgError("the precision matrix is singular") from error
     factor = Factorisation(lu)
     if not (np.array_equal(lu.perm_r, lu.perm_c) and factor.diagonal.min() > 0):
         raise np.linalg.LinAlgError("the precision matrix is not positive definite")

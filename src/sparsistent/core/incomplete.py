@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sparsistent.core.likelihood import invert
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, is_constant
 
 Integers = NDArray[np.int64]
 Progress = Callable[[int, int], object]
@@ -75,13 +75,18 @@ class Pattern:
 def observed_moments(
     X: Array, *, assume_centered: bool, weight: Array | None = None
 ) -> tuple[Array, Array]:
-    """Mean and standard deviation of what there is in each column."""
+    """Mean and standard deviation of what there is in each column; 0 for a constant."""
     w = np.ones(len(X)) if weight is None else weight
     present = np.isfinite(X)
     total = w @ present
-    mean = np.zeros(X.shape[1]) if assume_centered else w @ np.where(present, X, 0.0) / total
-    deviations = np.where(present, X - mean, 0.0)
-    return mean, np.sqrt(w @ deviations**2 / total)
+    mean, deviations = np.zeros(X.shape[1]), np.where(present, X, 0.0)
+    # The second mean takes out what the first one rounded off.
+    for _ in range(0 if assume_centered else 2):
+        shift = w @ deviations / total
+        deviations = np.where(present, deviations - shift, 0.0)
+        mean += shift
+    scale = np.sqrt(w @ deviations**2 / total)
+    return mean, np.where(is_constant(np.abs(deviations).max(axis=0), mean), 0.0, scale)
 
 
 def pair_sizes(X: NDArray[np.floating], weight: Array | None = None) -> Array:

@@ -19,6 +19,8 @@ from sparsistent.core.jit import kernel, part
 # A prediction says no more than that the loss changes by a lot beyond these.
 MOST_GAINED = 0.999
 MOST_LOST = 0.4999
+# The least variance of a free entry at unit variances: its information is 4 at most.
+LEAST_FREE = 0.25
 
 
 @kernel
@@ -58,7 +60,7 @@ def best_move(tableau, value, free, least, vain, price):
     best, freed, held = np.inf, n, n
     for c in range(n):
         if free[c]:
-            change = cost(0.5 * value[c] * value[c] / max(-tableau[c, c], 1e-300)) - price
+            change = cost(0.5 * value[c] * value[c] / max(-tableau[c, c], LEAST_FREE)) - price
             if change < best and not vain[n, c]:
                 best, freed, held = change, n, c
             continue
@@ -69,7 +71,7 @@ def best_move(tableau, value, free, least, vain, price):
         for e in range(n):
             if free[e]:
                 after = value[e] + row[e] * step
-                x = 0.5 * after * after / (row[e] * row[e] / v - tableau[e, e])
+                x = 0.5 * after * after / max(row[e] * row[e] / v - tableau[e, e], LEAST_FREE)
                 # What an entry costs is never less than x.
                 if x - worth < best and not vain[c, e]:
                     change = cost(x) - worth

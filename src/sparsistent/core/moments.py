@@ -95,6 +95,7 @@ def shrunk(moments: Moments, share: float) -> Moments:
 
 def effective_size(weight: Array) -> int:
     """Kish's number of samples of equal weight whose mean has the same variance, rounded down."""
+    weight = weight / weight.max()
     # A whole number that rounding has put just below itself is meant to be itself.
     return int(weight.sum() ** 2 / (weight**2).sum() * (1 + 1e-9))
 
@@ -151,11 +152,14 @@ def _standardise(rows: Array, location: Array | None, share: Array | None) -> Ar
         rows *= np.sqrt(share)
     norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     rows /= np.where(norm > 0, norm, 1.0)[:, None]
-    # The deviations of a constant are the rounding errors of its mean.
-    constant = largest <= 4 * np.finfo(np.float64).eps * np.abs(mean)
     root = np.sqrt(n) if share is None else 1.0
     scale: Array = np.ldexp(norm / root, exponent + room)
-    return np.where(constant, 0.0, scale)
+    return np.where(is_constant(largest, mean), 0.0, scale)
+
+
+def is_constant(largest: Array, mean: Array) -> NDArray[np.bool_]:
+    """Whether deviations of up to ``largest`` are no more than the rounding errors of a mean."""
+    return largest <= 4 * np.finfo(np.float64).eps * np.abs(mean)
 
 
 def _products(unit: Array) -> Array:

@@ -41,7 +41,7 @@ def spearman(X: Floats, progress: Progress | None = None) -> Array:
         for i in range(len(rho)):
             for j in range(i):
                 both = finite[:, i] & finite[:, j]
-                ranks = stats.rankdata(X[both][:, [i, j]], axis=0)
+                ranks = stats.rankdata(np.stack([X[both, i], X[both, j]], axis=1), axis=0)
                 rho[i, j] = rho[j, i] = _pearson(ranks)[0, 1]
             if progress is not None:
                 progress(i + 1, len(rho))

@@ -15,13 +15,28 @@ from sparsistent.core.repair import LEAST_EIGENVALUE, nearest_correlation, small
 Progress = Callable[[str, int, int], object]
 
 
+class PartError(ValueError):
+    """A part of the rows leaves columns no variance.
+
+    Attributes
+    ----------
+    columns : list of int
+        Those columns.
+    """
+
+    def __init__(self, columns: list[int]) -> None:
+        super().__init__(columns)
+        self.columns = columns
+
+
 @dataclass(frozen=True)
 class Table:
     """Samples as rows; NaN is a missing value.
 
     ``correlation`` is "pearson", "spearman", "kendall" or "nonparanormal", ``missing`` is "error",
     "pairwise" or "em". There are weights for Pearson's correlations alone, and no EM for those of
-    Spearman and Kendall.
+    Spearman and Kendall. Where some of the rows that were given are left out, ``places`` says for
+    each of them where it stands, or -1.
     """
 
     values: NDArray[np.floating]
@@ -29,6 +44,7 @@ class Table:
     missing: str = "error"
     assume_centered: bool = False
     weight: Array | None = None
+    places: NDArray[np.int64] | None = None
 
     @property
     def is_ranked(self) -> bool:
@@ -38,7 +54,29 @@ class Table:
     def rows(self, which: NDArray[Any]) -> "Table":
         """Some of the samples."""
         weight = None if self.weight is None else self.weight[which]
-        return replace(self, values=self.values[which], weight=weight)
+        return replace(self, values=self.values[which], weight=weight, places=None)
+
+    def without(self, out: NDArray[np.bool_]) -> "Table":
+        """The table without some of the samples."""
+        if not out.any():
+            return self
+        given = np.arange(len(self.values)) if self.places is None else self.places
+        place = np.where(out, -1, np.cumsum(~out) - 1)
+        return replace(self.rows(~out), places=np.where(given < 0, -1, place[given]))
+
+    def part(self, which: NDArray[Any], *, scored: bool = False) -> Moments:
+        """The moments of some of the samples, or PartError.
+
+        Where they are to be scored, a column of a complete table may be constant.
+        """
+        try:
+            moments = self.rows(which).moments()
+        except incomplete.NoLikelihoodError as error:
+            raise PartError([error.column]) from error
+        constant = np.flatnonzero(moments.scale == 0)
+        if constant.size and not (scored and moments.unit is not None):
+            raise PartError(constant.tolist())
+        return moments if scored else repaired(moments)
 
     def moments(self, report: Progress | None = None) -> Moments:
         """The moments, whose correlations may still need `repaired`.

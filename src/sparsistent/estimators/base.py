@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import Array, Moments, shrunk
-from sparsistent.core.tables import Table
+from sparsistent.core.tables import PartError, Table
 from sparsistent.core.threads import one_blas_thread
 from sparsistent.estimators.input import (
     column_names,
     describe_dependence,
+    listed,
     read_covariance,
     read_table,
     reject_collinear,
@@ -124,8 +125,15 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         with reporting(self.verbose, self.callback) as report:
             moments, table = self._read(X, sample_weight, report)
-            with threads_for(moments):
-                self._fit_moments(moments, table, report)
+            try:
+                with threads_for(moments):
+                    self._fit_moments(moments, table, report)
+            except PartError as error:
+                raise ValueError(
+                    f"{listed(column_names(self), error.columns)} has no variance in some of the "
+                    "rows that are drawn or held out; drop it, or choose a threshold and a "
+                    "shrinkage that need no part of the rows"
+                ) from error
         if self.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
@@ -177,7 +185,13 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         # What few fits need costs every process that fits, if imported above: a tenth of a second.
         from sklearn.model_selection import check_cv
 
-        return list(check_cv(getattr(self, "cv", 5)).split(table.values))
+        cv = getattr(self, "cv", 5)
+        folds = list(check_cv(cv).split(table.values))
+        if table.places is None or isinstance(cv, int) or hasattr(cv, "split"):
+            return folds
+        # These are rows of the table that was given, some of which are left out.
+        mapped = [[table.places[rows] for rows in fold] for fold in folds]
+        return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
 
     def _set_estimate(
         self,

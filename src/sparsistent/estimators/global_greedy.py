@@ -1,5 +1,6 @@
 """The global greedy estimator."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ from sparsistent.estimators.progress import Progress
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.path import Path
 from sparsistent.greedy.profile import ProfilePath, profile_greedy
+from sparsistent.greedy.profile_descent import WHOLE
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
 from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path, graphs_of_profile
 from sparsistent.selection.held_out import Recorder, least_threshold
-from sparsistent.selection.thresholds import ebic_edge_threshold
+from sparsistent.selection.thresholds import ebic_edge_threshold, profile_gain
 
 
 class GlobalGreedy(GreedySearch):
@@ -157,14 +159,15 @@ class GlobalGreedy(GreedySearch):
         )
 
     def _trace(self, moments: Moments, recorder: Recorder) -> None:
-        # Each estimate is scored when the search has it.
-        global_greedy(
-            moments,
-            least_threshold(moments),
-            float(self.backward_factor),
-            observer=recorder,
-            constraints=self._constraints(),
-        )
+        # Each estimate is scored when the search has it. Edges to include may have none.
+        with suppress(NoEstimateError):
+            global_greedy(
+                moments,
+                least_threshold(moments),
+                float(self.backward_factor),
+                observer=recorder,
+                constraints=self._constraints(),
+            )
 
     def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
         def search(
@@ -172,6 +175,12 @@ class GlobalGreedy(GreedySearch):
         ) -> tuple[ProfilePath, FittedGraph]:
             return profile_greedy(moments, threshold, float(self.backward_factor), report)
 
+        n, p = moments.n_samples, moments.scale.size
+        if n is not None and n <= p <= WHOLE and moments.shrinkage == 0.0:
+            raise ValueError(
+                f"gain='profile' needs more samples than variables, but X has {n} and {p}: the "
+                "loss of dense graphs would have no bound; set gain='coordinate', or shrinkage="
+            )
         try:
             if self.threshold in self._profile_rules:
                 problem = self._problem(moments)
@@ -180,6 +189,9 @@ class GlobalGreedy(GreedySearch):
                 threshold, self.selection_ = selection.chosen, selection
                 path, fit = problem.run(threshold)
             else:
+                if isinstance(self.threshold, str):
+                    # The rule has chosen among gains of one entry.
+                    threshold = profile_gain(threshold)
                 path, fit = search(moments, float(threshold))
             self._read_path(moments, path, float(threshold), fit)
         except NoEstimateError:

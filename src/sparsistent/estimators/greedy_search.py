@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.moments import Moments, shrunk
-from sparsistent.core.tables import Table, repaired
+from sparsistent.core.tables import Table
 from sparsistent.estimators.base import (
     Correlation,
     GraphEstimator,
@@ -290,7 +290,7 @@ class GreedySearch(GraphEstimator):
 
     def _part(self, table: Table, shrinkage: float, rows: Rows) -> Problem:
         """The problem on some rows of the table."""
-        return self._problem(shrunk(repaired(table.rows(rows).moments()), shrinkage))
+        return self._problem(shrunk(table.part(rows), shrinkage))
 
     def _options(self) -> Options:
         return Options(

@@ -23,11 +23,11 @@ def read_table(
     X = _read_numbers(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
     names = column_names(estimator)
     weight = _read_weight(estimator, sample_weight, X)
-    if weight is not None:
-        X, weight = X[weight > 0], weight[weight > 0]
     table = Table(
         X, estimator.correlation, estimator.missing, bool(estimator.assume_centered), weight
     )
+    if weight is not None:
+        table = table.without(weight == 0)
     if estimator.missing != "error":
         table = _read_incomplete(table, names)
     try:
@@ -39,7 +39,7 @@ def read_table(
         ) from error
     if not (np.isfinite(moments.location) & np.isfinite(moments.scale)).all():
         _reject_not_finite(
-            X,
+            table.values,
             names,
             "drop these rows or columns, impute the values, or set missing='pairwise' or 'em'",
         )
@@ -73,7 +73,7 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
     _reject_not_finite(S, names, "pass a covariance of complete data")
     if (negative := np.flatnonzero(np.diag(S) < 0)).size:
         raise ValueError(
-            f"the variance of {_listed(names, negative)} is negative; "
+            f"the variance of {listed(names, negative)} is negative; "
             "covariance='precomputed' needs a covariance matrix"
         )
     moments = covariance_moments(S, estimator.n_samples)
@@ -98,10 +98,11 @@ def column_names(estimator: Any) -> NDArray[np.object_]:
 
 def describe_dependence(names: NDArray[np.object_], node: int, neighbors: list[int]) -> str:
     """Which column is determined by which."""
-    return f"{names[node]!r} has no variance left given {_listed(names, neighbors)}"
+    return f"{names[node]!r} has no variance left given {listed(names, neighbors)}"
 
 
-def _listed(names: Any, which: Any, most: int = 8) -> str:
+def listed(names: Any, which: Any, most: int = 8) -> str:
+    """Some names, the first few of them."""
     shown = ", ".join(repr(names[k]) for k in which[:most])
     return shown if len(which) <= most else f"{shown} and {len(which) - most} more"
 
@@ -112,6 +113,7 @@ def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
         X = X.astype(np.float64).filled(np.nan)
     if hasattr(X, "columns"):
         _reject_labels(list(X.columns))
+    _reject_dates(X)
     try:
         return validate_data(  # type: ignore[no-any-return]
             estimator, X, ensure_all_finite=False, **options
@@ -121,7 +123,7 @@ def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"{_listed(bad, range(len(bad)))} cannot be read as numbers "
+            f"{listed(bad, range(len(bad)))} cannot be read as numbers "
             f"({str(error).splitlines()[0]}); drop these columns, or encode them as numbers"
         ) from error
 
@@ -156,9 +158,9 @@ def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
     present = np.isfinite(table.values)
     if (few := np.flatnonzero(present.sum(axis=0) < 2)).size:
         raise ValueError(
-            f"fewer than two values are not missing in {_listed(names, few)}; drop these columns"
+            f"fewer than two values are not missing in {listed(names, few)}; drop these columns"
         )
-    table = table.rows(present.any(axis=1))
+    table = table.without(~present.any(axis=1))
     if not np.isnan(table.values).any():
         return table
     n, p = table.values.shape
@@ -185,6 +187,25 @@ def _reject_labels(labels: list[Any]) -> None:
         raise ValueError(f"the column name {twice!r} occurs twice; rename the columns")
 
 
+def _reject_dates(X: Any) -> None:
+    """Dates are stored as numbers, and scikit-learn would take them for such."""
+    dtypes = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    dates = [k for k, dtype in enumerate(dtypes) if _is_date(dtype)]
+    if dates:
+        names = list(X.columns) if hasattr(X, "dtypes") else ["X"]
+        raise TypeError(
+            f"{listed(names, dates)} holds dates or times; drop it, or turn it into numbers in a "
+            "unit of your choice"
+        )
+
+
+def _is_date(dtype: Any) -> bool:
+    # Polars has a method of its own for it.
+    return getattr(dtype, "kind", "") in ("m", "M") or (
+        hasattr(dtype, "is_temporal") and bool(dtype.is_temporal())
+    )
+
+
 def _columns_without_numbers(X: Any) -> list[Any]:
     if hasattr(X, "columns"):
         return [label for label in X.columns if not _is_numeric(X[label])]
@@ -204,7 +225,7 @@ def _is_numeric(column: Any) -> bool:
     return values.dtype.kind not in "mM"
 
 
-def _reject_not_finite(X: Array, names: NDArray[np.object_], way_out: str) -> None:
+def _reject_not_finite(X: NDArray[np.floating], names: NDArray[np.object_], way_out: str) -> None:
     finite = np.isfinite(X)
     if finite.all():
         return
@@ -212,7 +233,7 @@ def _reject_not_finite(X: Array, names: NDArray[np.object_], way_out: str) -> No
         _reject_infinite(X, names)
     bad = np.flatnonzero(~finite.all(axis=0))
     raise ValueError(
-        f"Input X contains NaN in {_listed(names, bad)} "
+        f"Input X contains NaN in {listed(names, bad)} "
         f"({(~finite).sum()} of {X.size} values are not finite); {way_out}"
     )
 
@@ -221,7 +242,7 @@ def _reject_infinite(X: NDArray[np.floating], names: NDArray[np.object_]) -> Non
     infinite = np.isinf(X)
     if infinite.any():
         raise ValueError(
-            f"Input X contains infinity in {_listed(names, np.flatnonzero(infinite.any(axis=0)))} "
+            f"Input X contains infinity in {listed(names, np.flatnonzero(infinite.any(axis=0)))} "
             f"({infinite.sum()} of {X.size} values are not finite); drop these rows or columns"
         )
 
@@ -229,13 +250,13 @@ def _reject_infinite(X: NDArray[np.floating], names: NDArray[np.object_]) -> Non
 def _reject_scales(moments: Moments, names: NDArray[np.object_]) -> None:
     if (constant := np.flatnonzero(moments.scale == 0)).size:
         verb, them = ("is", "it") if constant.size == 1 else ("are", "them")
-        raise ValueError(f"{_listed(names, constant)} {verb} constant (no variance); drop {them}")
+        raise ValueError(f"{listed(names, constant)} {verb} constant (no variance); drop {them}")
     with np.errstate(over="ignore", under="ignore"):
         variance = moments.scale**2
         extreme = ~((variance >= 1e-300) & (variance <= 1e300))
     if extreme.any():
         raise ValueError(
-            f"the variance of {_listed(names, np.flatnonzero(extreme))} is outside the range of "
+            f"the variance of {listed(names, np.flatnonzero(extreme))} is outside the range of "
             "floating-point numbers; express it in another unit"
         )
 

@@ -94,7 +94,7 @@ class NodePaths(Sequence[Path]):
     def ends(self, threshold: float) -> Integers:
         """Where the steps of each node end that a run with this threshold takes."""
         Path((), self.threshold).n_steps(threshold)  # complains of a threshold that is too small
-        too_small = np.flatnonzero(self.added & (self.score <= threshold))
+        too_small = np.flatnonzero(self.added & (self.score <= threshold) & np.isfinite(self.score))
         following = np.searchsorted(too_small, self.starts[:-1])
         ends: Integers = np.append(too_small, self.added.size)[following]
         return np.minimum(ends, self.starts[1:])

@@ -94,7 +94,8 @@ class Path(Sequence[Step]):
                 f"{threshold:.6g}; fit again with a smaller threshold"
             )
         for count, step in enumerate(self.steps):
-            if step.added and step.score <= threshold:
+            # The score of an included edge is infinite, and so may be the threshold.
+            if step.added and step.score <= threshold and step.score < np.inf:
                 return count
         if self.obstacle is not None and self.obstacle.score > threshold:
             raise self.obstacle.error

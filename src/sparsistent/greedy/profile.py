@@ -13,6 +13,7 @@ At a larger threshold the same goes on from there. All graphs on the way are lin
 against ε, and the path of the search is what they look like from below.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sparsistent.core.edges import coordinate_gain
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import least_difference
@@ -176,9 +178,8 @@ def profile_greedy(
     ``report`` is called as ``report(stage, done, total)``. The loss on the path is that of the data
     at their own scale.
     """
-    return profile_search(
-        screened_rows(moments, threshold, report), threshold, nu, loss_offset(moments), report
-    )
+    rows = screened_rows(moments, _gain_of_one_entry(threshold), report)
+    return profile_search(rows, threshold, nu, loss_offset(moments), report)
 
 
 def profile_search(
@@ -191,9 +192,10 @@ def profile_search(
     """Search from the empty graph with this covariance: the path, and the estimate at its end."""
     blank = deepcopy(rows)
     fit = at_tolerance(FittedGraph(rows, least_difference(threshold)), threshold)
-    path = take_steps(fit, threshold, nu, report=report)
+    first = _gain_of_one_entry(threshold)
+    path = take_steps(fit, first, nu, report=report)
     if path.obstacle is not None:
-        fit = start(blank, Path(path.steps, threshold).edges(threshold), threshold).fit
+        fit = start(blank, Path(path.steps, first).edges(first), threshold).fit
     descent, found = Descent(blank, fit, report), [deepcopy(fit)]
     try:
         if not is_whole(fit):
@@ -208,6 +210,11 @@ def profile_search(
         pass
     fit = _best(found, threshold)
     return ProfilePath(threshold, fit.graph.pairs(), fit.loss + offset, descent.n_moves, blank), fit
+
+
+def _gain_of_one_entry(gain: float) -> float:
+    """What a pair of two components gains as one entry that gains so much after a refit."""
+    return float(coordinate_gain(math.sqrt(-math.expm1(-gain)), 0.0))
 
 
 def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:

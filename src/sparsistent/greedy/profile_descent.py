@@ -31,6 +31,7 @@ from sparsistent.greedy.refit import (
     covariance_around,
     delete_edge,
     insert_edge,
+    take_loss,
 )
 
 Progress = Callable[[str, int, int], object]
@@ -40,6 +41,8 @@ Passed = tuple[Integers, float]
 
 # A refit's tolerance, as a share of the smallest |s − w| that matters.
 TOLERANCE = 3e-3
+# That of sparse rows, whose loss nobody takes from W.
+TOLERANCE_WHEN_SPARSE = 1e-3
 # A move counts when it lowers F by more than this share of the threshold. Up to so many variables
 # the loss is exact enough for a smaller one.
 LEAST = 0.02
@@ -57,6 +60,10 @@ WHOLE = 256
 BLOCK_NODES = 40
 INTERESTING = 0.8
 DRIFT = 0.1
+# After so many moves the loss is taken afresh. If F is not lower than it was then, moves go round:
+# what they gain is an error of the loss.
+AUDIT = 100
+BELOW_ONE = 1.0 - 1e-12
 # What changes in a fit, and in its graph.
 FIT_ARRAYS = (
     *("theta", "theta_diagonal", "change", "change_diagonal"),
@@ -70,8 +77,9 @@ class Descent:
     """A fitted graph on its way down, and what it takes to begin it afresh.
 
     ``drift`` is how far each row of W may have moved since its node was last looked at, and
-    ``hopeless`` has the pairs beyond which there is no estimate. The graphs on the way are left in
-    ``passed`` where somebody wants them.
+    ``hopeless`` has the pairs without an estimate once they come, or go. ``audited`` are the moves
+    and F when the loss was last taken afresh. The graphs on the way are left in ``passed`` where
+    somebody wants them.
     """
 
     blank: CovarianceRows
@@ -80,7 +88,8 @@ class Descent:
     n_moves: int = 0
     reported: float = 0.0
     drift: Array = field(init=False)
-    hopeless: set[Pair] = field(default_factory=set)
+    hopeless: set[Pair | None] = field(default_factory=set)
+    audited: tuple[int, float] = (0, math.inf)
     passed: list[Passed] | None = None
 
     def __post_init__(self) -> None:
@@ -101,7 +110,8 @@ def start(blank: CovarianceRows, edges: Integers, threshold: float) -> Descent:
 def descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
     """Carry out moves that lower F until there are none, or there are too many edges."""
     descent.drift.fill(np.inf)
-    while descent.fit.graph.n_edges < most:
+    descent.audited = descent.n_moves, math.inf
+    while descent.fit.graph.n_edges < most and not _goes_round(descent, threshold):
         node = _next_node(descent, threshold)
         if node is None:
             return
@@ -110,6 +120,16 @@ def descend(descent: Descent, threshold: float, patience: int, most: float = mat
             if is_whole(descent.fit):
                 return
             descent.drift[node] = 0.0
+
+
+def _goes_round(descent: Descent, threshold: float) -> bool:
+    """Whether F, taken afresh, is not lower than many moves ago."""
+    moves, before = descent.audited
+    if is_whole(descent.fit) or descent.n_moves < moves + AUDIT:
+        return False
+    take_loss(descent.fit)
+    descent.audited = descent.n_moves, penalised(descent.fit, threshold)
+    return descent.audited[1] >= before
 
 
 def _next_node(descent: Descent, threshold: float) -> int | None:
@@ -129,13 +149,14 @@ def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
     """Whether a pair of this node could gain enough, or an edge of its own cost too little.
 
     An entry has the least information in the saturated model: that bounds gains from above by
-    (s − w)² θ_ii θ_jj, and costs from below by those of a partial correlation.
+    −log(1 − (s − w)² θ_ii θ_jj), and costs from below by those of a partial correlation.
     """
     rows, diagonal, graph = fit.rows, fit.theta_diagonal, fit.graph
     slots = graph.slots(node)
     others, theta = graph.neighbor[slots], fit.theta[graph.edge[slots]]
     squared = theta**2 / (diagonal[node] * diagonal[others])
-    if (-np.log1p(-squared) < (1.0 + HOPE) * threshold).any():
+    # A precision that is not quite right may have partial correlations beyond one.
+    if (-np.log1p(-np.minimum(squared, BELOW_ONE)) < (1.0 + HOPE) * threshold).any():
         return True
     if rows.is_dense:
         difference, unit = rows.source[node] - rows.matrix[node], diagonal
@@ -145,7 +166,7 @@ def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
         difference = (rows.s[span] - rows.w[span])[known]
         unit = diagonal[rows.column[span][known]]
     bound = difference**2 * unit * diagonal[node]
-    return bool((bound > INTERESTING * threshold).any())
+    return bool((bound > -math.expm1(-INTERESTING * threshold)).any())
 
 
 def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None:
@@ -182,12 +203,12 @@ def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None
 def _carry_out(descent: Descent, model: Model | None, threshold: float, patience: int) -> int:
     """Carry out the good ones among predicted moves: how many there were."""
     whole, done, vain = is_whole(descent.fit), 0, 0
-    while model is not None and vain < patience:
+    while model is not None and vain < patience and done < (math.inf if whole else AUDIT):
         move = model.best_move(threshold)
         limit = 0.0 if done or not whole else HOPE * threshold
         if move is None or move.change > limit:
             break
-        if move.add in descent.hopeless or not _try(descent, move, threshold):
+        if _hope(move) in descent.hopeless or not _try(descent, move, threshold):
             model.rule_out(move)
             vain += 1
         else:
@@ -216,7 +237,7 @@ def _read_values(fit: FittedGraph, model: Model) -> None:
 def _try(descent: Descent, move: Move, threshold: float) -> bool:
     """Carry out a move, and take it back unless it lowers F."""
     fit = descent.fit
-    before, drift = penalised(fit, threshold), descent.drift.copy()
+    loss, before, drift = fit.loss, penalised(fit, threshold), descent.drift.copy()
     saved = snapshot(fit) if fit.rows.is_dense else None
     try:
         _change(descent, move.add, move.remove)
@@ -224,6 +245,7 @@ def _try(descent: Descent, move: Move, threshold: float) -> bool:
             return True
         if saved is None:
             _change(descent, move.remove, move.add)
+            fit.loss = loss
         else:
             descent.fit = saved
         descent.drift = drift
@@ -232,12 +254,16 @@ def _try(descent: Descent, move: Move, threshold: float) -> bool:
         pairs = {(i, j) for i, j in fit.graph.pairs().tolist()} - {move.add}
         if move.remove is not None:
             pairs.add(move.remove)
-        if move.add is not None:
-            descent.hopeless.add(move.add)
+        descent.hopeless.add(_hope(move))
         edges = np.array(sorted(pairs), np.int64).reshape(-1, 2)
         descent.fit = start(descent.blank, edges, threshold).fit
         descent.drift.fill(np.inf)
     return False
+
+
+def _hope(move: Move) -> Pair | None:
+    """The pair that comes, or else the one that goes."""
+    return move.remove if move.add is None else move.add
 
 
 def _change(descent: Descent, add: Pair | None, remove: Pair | None) -> None:
@@ -268,7 +294,8 @@ def snapshot(fit: FittedGraph) -> FittedGraph:
 
 def at_tolerance(fit: FittedGraph, threshold: float) -> FittedGraph:
     """The same fit, which from now on is as exact as this threshold needs."""
-    fit.tolerance = TOLERANCE * least_difference(threshold)
+    share = TOLERANCE if fit.rows.is_dense else TOLERANCE_WHEN_SPARSE
+    fit.tolerance = share * least_difference(threshold)
     if fit.p <= EXACT:
         fit.refresh = 0
     return fit

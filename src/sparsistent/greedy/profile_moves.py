@@ -18,6 +18,7 @@ Since an entry's information is least in the saturated model, v ≥ 2/(θ_ii θ_
 gain of every pair without H: few pairs need more.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -90,11 +91,11 @@ class Model:
     def _sweep(self, a: int) -> None:
         """Let the entry a go free if it is held, and hold it if it is free.
 
-        Rounding may not bring v below the least there is.
+        Rounding may not bring v, or the variance of a free entry, below the least there is.
         """
         own, row = float(self.value[a]), self.tableau[a].copy()
         sign, size = (-1.0, -row[a]) if self.free[a] else (1.0, row[a])
-        size = max(float(size), float(self.least[a]) if sign > 0.0 else 1e-300)
+        size = max(float(size), float(self.least[a]) if sign > 0.0 else kernels.LEAST_FREE)
         share = row / size
         # The tableau is symmetric, so that its rows may be taken for columns.
         linalg.blas.dger(-sign, row, share, a=self.tableau.T, overwrite_a=True)
@@ -163,7 +164,8 @@ def _promising_pairs(
     upper = _upper_pairs(len(W))
     difference = (S - W).ravel()[upper]
     bound = difference**2 * np.outer(theta_diagonal, theta_diagonal).ravel()[upper]
-    chosen = np.flatnonzero(bound > LEAST_SHARE * threshold)
+    # What gains x by the quadratic model gains −log(1 − x).
+    chosen = np.flatnonzero(bound > -math.expm1(-LEAST_SHARE * threshold))
     chosen = chosen[np.isin(upper[chosen], i * len(W) + j, invert=True)]
     if chosen.size > MOST_PAIRS:
         chosen = np.sort(chosen[np.argpartition(-bound[chosen], MOST_PAIRS)[:MOST_PAIRS]])

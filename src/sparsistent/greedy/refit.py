@@ -172,11 +172,16 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     if fit.are_apart(w):
         return join(fit, i, j, s)
     link(fit, i, j, s)
-    change, pair, share = Change(), np.array([i, j]), 0.5
+    change, pair, level = Change(), np.array([i, j]), fit.drop / max(abs(s - w), fit.drop)
+    share, nodes = _relax(fit, pair, True, level, s, change)
+    in_steps = 0.0 < share < 1.0
     # Where a new edge would leave too little variance, it comes in steps.
     while 0.0 < share < 1.0:
-        share, nodes = _relax(fit, pair, True, fit.drop / max(abs(s - w), fit.drop), s, change)
+        share, nodes = _relax(fit, pair, True, level, s, change)
     _finish(fit, pair, share, nodes, change)
+    if in_steps:
+        # On the way W was not S on the graph, for which changes of the loss allow.
+        take_loss(fit)
     return change
 
 
@@ -186,12 +191,16 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     size = abs(float(fit.theta[number])) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
     fit.loss += float(removal_cost(fit.sample[number], fit.sample[number], fit.theta[number]))
     last = fit.graph.unlink(number)
-    for values in (fit.theta, fit.sample, fit.cost):
+    for values in (fit.theta, fit.sample, fit.cost, fit.change):
         values[number] = values[last]
+    fit.change[last] = 0.0
     fit.cost_tops[[number // BLOCK, last // BLOCK]] = UNKNOWN
     change, pair = Change(), np.array([i, j])
     share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
+    if not math.isfinite(fit.loss):
+        # Θ without the entry, and all others as they were, was not positive definite.
+        take_loss(fit)
     return change
 
 
@@ -222,7 +231,7 @@ def sharpen(fit: FittedGraph, resolution: float) -> None:
     fit._set_tolerance()
     limit = MOST_UPDATES * fit.p
     if _relax_block(fit, _everywhere(fit), fit._everyone, False, 0.0, fit.tolerance, limit) > 0.0:
-        _take_loss(fit)
+        _take_loss_of_dense(fit)
     else:
         solve_components(fit, fit._everyone, Change())
 
@@ -411,7 +420,7 @@ def _relax_block(
 def _note_loss(fit: FittedGraph, block: Block) -> None:
     """Bring the loss up to date after a change of Θ in a block."""
     if fit.rows.is_dense and fit._loss_age >= fit.refresh:
-        _take_loss(fit)
+        _take_loss_of_dense(fit)
         return
     graph = fit.graph
     moved, trace, largest = kernels.what_moved(
@@ -425,13 +434,32 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
         MOST_MOVED,
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
-        _take_loss(fit)
+        _take_loss_of_dense(fit)
     elif len(moved):
         factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
         fit.loss += len(moved) - trace + math.log(abs(factor.diagonal().prod()))
 
 
-def _take_loss(fit: FittedGraph) -> None:
+def take_loss(fit: FittedGraph) -> None:
+    """Take the loss afresh."""
+    if fit.rows.is_dense and not fit.is_crowded:
+        _take_loss_of_dense(fit)
+    else:
+        _take_loss_of_precision(fit)
+
+
+def _take_loss_of_precision(fit: FittedGraph) -> None:
+    """Take the loss of Θ afresh."""
+    m = fit.graph.n_edges
+    trace = float(fit.theta_diagonal.sum() + 2 * fit.theta[:m] @ fit.sample[:m])
+    try:
+        fit.loss = trace - factorise(precision_matrix(fit)).log_determinant
+    except np.linalg.LinAlgError:
+        raise _no_estimate(fit, int(fit.theta_diagonal.argmax())) from None
+    _forget_changes(fit)
+
+
+def _take_loss_of_dense(fit: FittedGraph) -> None:
     """Take the loss of a dense W afresh: that of an estimate is p + log det W."""
     factor, indefinite = linalg.lapack.dpotrf(fit.rows.matrix.T)
     if indefinite:
@@ -474,10 +502,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full(nodes.size, 2.0)))
-    m = graph.n_edges
-    trace = float(fit.theta_diagonal.sum() + 2 * fit.theta[:m] @ fit.sample[:m])
-    fit.loss = trace - factorise(precision_matrix(fit)).log_determinant
-    _forget_changes(fit)
+    _take_loss_of_precision(fit)
 
 
 def _no_estimate(fit: FittedGraph, node: int) -> NoEstimateError:

@@ -21,7 +21,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
-from sparsistent.core.tables import Table, repaired
+from sparsistent.core.tables import Table
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.curve import Selection
 
@@ -208,6 +208,11 @@ def held_out_choice(
                     break
     if report is not None:
         report("held out", len(shrinkages), len(shrinkages))
+    if not curves:
+        raise ValueError(
+            "without the rows of some fold no estimate exists at any shrinkage that was tried; "
+            "take fewer folds or variables, or edges out of include, or set shrinkage="
+        )
     return HeldOutChoice(tuple(curves))
 
 
@@ -222,7 +227,7 @@ def _parts(table: Table, folds: Folds) -> list[tuple[Moments, HeldOut]]:
     """Moments of the training rows, and the held-out rows, of each fold."""
     parts = []
     for learn, score in folds:
-        train, test = repaired(table.rows(learn).moments()), table.rows(score).moments()
+        train, test = table.part(learn), table.part(score, scored=True)
         parts.append((train, HeldOut(train, test, ranked=table.is_ranked)))
     return parts
 

@@ -156,7 +156,8 @@ def ebic(problem: Problem, options: Options) -> Selection:
     while True:
         graphs = problem.graphs(end)
         criterion = problem.noise.n_samples * (graphs.loss + charge * graphs.n_parameters)
-        best = int(np.argmin(criterion))
+        # Where edges are included, no threshold leads to the graphs without them.
+        best = int(np.argmin(np.where(np.isfinite(graphs.lower), criterion, np.inf)))
         is_interior = best == 0 or graphs.lower[best - 1] > 2 * end
         if problem.minimises or is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
             break

@@ -133,6 +133,17 @@ class Noise:
         return self.threshold(min(alpha / self.n_pairs, 1.0))
 
 
+def profile_gain(gain: float) -> float:
+    """The gain after a refit of a pair that gains this much as one entry, in an empty graph.
+
+    Examples
+    --------
+    >>> round(profile_gain(0.03), 5)
+    0.0305
+    """
+    return -math.log1p(-float(_square_of_entry(np.asarray(min(gain, LARGEST_GAIN)))))
+
+
 def _square_of_entry(gain: Array) -> Array:
     """The r² with which an entry alone gains this: Newton's method for 2v − log(1 + v), v = u − 1.
 
