@@ -117,7 +117,7 @@ class GlobalGreedy(GreedySearch):
     selection_ : Selection
         The curve on which a rule chose it: thresholds, numbers of edges, the rule's criterion. With
         profile gains "ebic" chooses on the path of that search; the other rules choose on the path
-        of coordinate gains, and the search uses their threshold.
+        of coordinate gains, and the search uses the gain of the same correlation after a refit.
     path_ : Path or ProfilePath
         Every step of the search, which a rule may have taken further than to ``threshold_``; gives
         the graph at any threshold from its end on, ``path_.edges(0.1)``. With profile gains it is

@@ -29,7 +29,7 @@ from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.estimate import polished_loss
 from sparsistent.greedy.global_greedy import loss_offset, screened_rows, take_steps
 from sparsistent.greedy.graph import Integers
-from sparsistent.greedy.path import Path
+from sparsistent.greedy.path import Path, Step
 from sparsistent.greedy.profile_descent import (
     PATIENCE,
     PATIENCE_ON_THE_WAY,
@@ -195,7 +195,7 @@ def profile_search(
     first = _gain_of_one_entry(threshold)
     path = take_steps(fit, first, nu, report=report)
     if path.obstacle is not None:
-        fit = start(blank, Path(path.steps, first).edges(first), threshold).fit
+        fit = start(blank, Path(path.steps, 0.0).edges(first), threshold).fit
     descent, found = Descent(blank, fit, report), [deepcopy(fit)]
     try:
         if not is_whole(fit):
@@ -208,6 +208,8 @@ def profile_search(
     except NoEstimateError:
         # With too few samples the loss has no minimum: what was found so far will do.
         pass
+    if (edges := _better_on_the_way(path.steps, found, threshold)) is not None:
+        found.append(start(blank, edges, threshold).fit)
     fit = _best(found, threshold)
     return ProfilePath(threshold, fit.graph.pairs(), fit.loss + offset, descent.n_moves, blank), fit
 
@@ -215,6 +217,18 @@ def profile_search(
 def _gain_of_one_entry(gain: float) -> float:
     """What a pair of two components gains as one entry that gains so much after a refit."""
     return float(coordinate_gain(math.sqrt(-math.expm1(-gain)), 0.0))
+
+
+def _better_on_the_way(
+    steps: Sequence[Step], found: list[FittedGraph], threshold: float
+) -> Integers | None:
+    """The paper's graph at this threshold, if it has a lower F than what was found."""
+    path = Path(tuple(steps), 0.0)
+    count = path.n_steps(threshold)
+    if count == 0:
+        return None
+    F = steps[count - 1].loss + threshold * steps[count - 1].size
+    return path.edges(threshold) if min(penalised(fit, threshold) for fit in found) > F else None
 
 
 def _best(found: list[FittedGraph], threshold: float) -> FittedGraph:

@@ -139,7 +139,7 @@ def profile_gain(gain: float) -> float:
     Examples
     --------
     >>> round(profile_gain(0.03), 5)
-    0.0305
+    0.03092
     """
     return -math.log1p(-float(_square_of_entry(np.asarray(min(gain, LARGEST_GAIN)))))
 
