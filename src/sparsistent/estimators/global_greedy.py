@@ -40,8 +40,8 @@ class GlobalGreedy(GreedySearch):
         - "ebic": the least extended BIC on the path, with ``gamma``
         - "cv": the best held-out likelihood over the folds of ``cv``, less what BIC charges for
           each edge; for prediction, together with ``shrinkage="auto"``
-        - "stars": subsamples disagree about at most a share ``beta`` of the pairs; "bstars" is its
-          bounded version, which is faster
+        - "stars": subsamples disagree about at most a share ``beta`` of the pairs; in "bstars"
+          two of them say how far the others are run
         - "paper": c·d·log p/n, with ``constant`` for c and ``max_degree`` for d
     backward_factor : float, default=0.5
         An edge is removed when that raises the loss by at most this share of what the last edge
