@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparsistent.estimators import FixedGraph, GlobalGreedy, NeighborhoodGreedy
+    from sparsistent.estimators.fixed_graph import FixedGraph
+    from sparsistent.estimators.global_greedy import GlobalGreedy
+    from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
     from sparsistent.models import GaussianGraphicalModel
     from sparsistent.scores import compare_graphs
     from sparsistent.uncertainty import bootstrap, stability_selection
@@ -25,10 +27,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "FixedGraph": "sparsistent.estimators",
+    "FixedGraph": "sparsistent.estimators.fixed_graph",
     "GaussianGraphicalModel": "sparsistent.models",
-    "GlobalGreedy": "sparsistent.estimators",
-    "NeighborhoodGreedy": "sparsistent.estimators",
+    "GlobalGreedy": "sparsistent.estimators.global_greedy",
+    "NeighborhoodGreedy": "sparsistent.estimators.neighborhood_greedy",
     "bootstrap": "sparsistent.uncertainty",
     "compare_graphs": "sparsistent.scores",
     "stability_selection": "sparsistent.uncertainty",

@@ -30,9 +30,6 @@ from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph, estimate
 from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.neighborhood import NeighborhoodPath
-from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import ProfilePath
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
 from sparsistent.selection.curve import Selection
@@ -339,7 +336,7 @@ class GreedySearch(GraphEstimator):
             return has_estimate(moments, path, threshold)
 
         # Above the rounding of six digits, so that the number works as printed.
-        gains = sorted({float(f"{gain * (1 + 1e-5):.6g}") for gain in _gains(path)})
+        gains = sorted({float(f"{gain * (1 + 1e-5):.6g}") for gain in path.thresholds()})
         return gains[bisect_left(gains, True, key=works)]
 
 
@@ -350,16 +347,6 @@ def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
     except NoEstimateError:
         return False
     return True
-
-
-def _gains(path: Path | NeighborhoodPath | ProfilePath) -> list[float]:
-    """The thresholds at which the graph on the path changes, and the one that it was run to."""
-    if isinstance(path, ProfilePath):
-        return [graph.lower for graph in path]
-    parts = path.nodes if isinstance(path, NeighborhoodPath) else (path,)
-    taken = [step.score for part in parts for step in part if step.added and isfinite(step.score)]
-    refused = [part.obstacle.score for part in parts if part.obstacle is not None]
-    return [path.threshold, *taken, *refused]
 
 
 def _differences(fit: FittedGraph, edges: Any) -> list[tuple[int, int, bool]]:

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from sparsistent.core.moments import Moments, column_moments
-from sparsistent.estimators import GlobalGreedy, NeighborhoodGreedy
+from sparsistent.estimators.global_greedy import GlobalGreedy
+from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
 from sparsistent.experiments.baselines import Array, Baselines
 from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.neighborhood import neighborhood_greedy

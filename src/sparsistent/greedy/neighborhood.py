@@ -144,6 +144,11 @@ class NeighborhoodPath:
         """How many steps a run with this threshold takes, over all nodes."""
         return int((self.nodes.ends(threshold) - self.nodes.starts[:-1]).sum())
 
+    def thresholds(self) -> list[float]:
+        """The thresholds at which the graph changes, and the one that the path was run to."""
+        decided = self.nodes.added & np.isfinite(self.nodes.score)
+        return [self.threshold, *self.nodes.score[decided].tolist()]
+
     def neighbors(self, node: int, threshold: float) -> Integers:
         """The neighbourhood of a node at this threshold, before it is joined with the others."""
         return self.nodes[node].edges(threshold)[:, 1]

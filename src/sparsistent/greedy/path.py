@@ -101,6 +101,12 @@ class Path(Sequence[Step]):
             raise self.obstacle.error
         return len(self.steps)
 
+    def thresholds(self) -> list[float]:
+        """The thresholds at which the graph changes, and the one that the path was run to."""
+        taken = [step.score for step in self.steps if step.added and step.score < np.inf]
+        refused = [] if self.obstacle is None else [self.obstacle.score]
+        return [self.threshold, *taken, *refused]
+
     def edges(self, threshold: float) -> NDArray[np.int64]:
         """The pairs in the result at this threshold: an (m, 2) array, sorted."""
         present: dict[tuple[int, int], None] = {}

@@ -133,6 +133,10 @@ class ProfilePath:
         self._check(threshold)
         return self.n_moves
 
+    def thresholds(self) -> list[float]:
+        """The thresholds at which the graph changes, and the one that the path was run to."""
+        return [graph.lower for graph in self.graphs]
+
     def edges(self, threshold: float) -> Integers:
         """The pairs in the result at this threshold: an (m, 2) array, sorted."""
         self._check(threshold)

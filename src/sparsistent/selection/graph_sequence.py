@@ -8,14 +8,17 @@ and which edges change from one to the next.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array
-from sparsistent.greedy.neighborhood import NeighborhoodPath
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import ProfilePath
+
+if TYPE_CHECKING:
+    from sparsistent.greedy.neighborhood import NeighborhoodPath
+    from sparsistent.greedy.profile import ProfilePath
 
 Integers = NDArray[np.int64]
 
@@ -107,7 +110,7 @@ def graphs_of_path(path: Path, empty_loss: float) -> GraphSequence:
     )
 
 
-def graphs_of_profile(path: ProfilePath) -> GraphSequence:
+def graphs_of_profile(path: "ProfilePath") -> GraphSequence:
     """The graphs with the least penalised loss along the path of the profile search."""
     turn, pairs, added = [], [], []
     for k, (before, after) in enumerate(pairwise(path.graphs), start=1):
@@ -126,7 +129,7 @@ def graphs_of_profile(path: ProfilePath) -> GraphSequence:
     )
 
 
-def graphs_of_neighborhoods(path: NeighborhoodPath) -> GraphSequence:
+def graphs_of_neighborhoods(path: "NeighborhoodPath") -> GraphSequence:
     """The joined graphs along the paths of all nodes; the loss is the sum of log RSS.
 
     A node's RSS is counted from that of its empty neighbourhood.
@@ -150,7 +153,7 @@ def graphs_of_neighborhoods(path: NeighborhoodPath) -> GraphSequence:
     )
 
 
-def _falls_of_log_rss(path: NeighborhoodPath) -> Array:
+def _falls_of_log_rss(path: "NeighborhoodPath") -> Array:
     """By how much each step lowers log RSS of its node; a backward step by less than nothing."""
     nodes = path.nodes
     before = np.concatenate([[0.0], nodes.loss[:-1]])
@@ -162,7 +165,7 @@ def _falls_of_log_rss(path: NeighborhoodPath) -> Array:
 
 
 def _joined(
-    path: NeighborhoodPath,
+    path: "NeighborhoodPath",
     node: Integers,
     other: Integers,
     added: NDArray[np.bool_],
