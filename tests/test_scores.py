@@ -146,9 +146,11 @@ def test_graphs_that_cannot_be_compared(arguments, message):
 def test_gaussians_that_cannot_be_compared():
     with pytest.raises(ValueError, match="these have 2 and 3"):
         kullback_leibler(np.eye(2), np.eye(3))
-    with pytest.raises(ValueError, match="positive definite"):
-        kullback_leibler(np.eye(2), np.array([[1.0, 2.0], [2.0, 1.0]]))
-    with pytest.raises(ValueError, match="positive definite"):
-        kullback_leibler(np.eye(2), np.diag([1.0, 0.0]))
+    for indefinite in (np.array([[1.0, 2.0], [2.0, 1.0]]), np.diag([1.0, 0.0]), np.ones((2, 2))):
+        for pair in ((np.eye(2), indefinite), (indefinite, np.eye(2))):
+            with pytest.raises(ValueError, match="positive definite"):
+                kullback_leibler(*pair)
+    with pytest.raises(ValueError, match="not finite"):
+        log_likelihood(np.eye(2), [[0.0, np.nan]])
     with pytest.raises(ValueError, match=r"rows of 2 values, but has shape \(3, 3\)"):
         log_likelihood(np.eye(2), np.eye(3))

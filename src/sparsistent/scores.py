@@ -165,12 +165,13 @@ def kullback_leibler(truth: Any, estimate: Any) -> float:
             f"two Gaussians on the same variables are compared, but these have {theta.shape[0]} "
             f"and {other.shape[0]}"
         )
+    determinants = _log_determinant(theta) - _log_determinant(other)
     unit = np.sqrt(theta.diagonal())
     covariance = invert((theta / unit / unit[:, None]).toarray()) / unit / unit[:, None]
     trace = float(other.multiply(covariance).sum())
     shift = other_mean - mean
     inside = trace - theta.shape[0] + float(shift @ (other @ shift))
-    return float(inside + _log_determinant(theta) - _log_determinant(other)) / 2
+    return float(inside + determinants) / 2
 
 
 def log_likelihood(estimate: Any, X: Any) -> float:
@@ -198,6 +199,8 @@ def log_likelihood(estimate: Any, X: Any) -> float:
     X = np.asarray(X, np.float64)
     if X.ndim != 2 or X.shape[1] != mean.size:
         raise ValueError(f"X needs rows of {mean.size} values, but has shape {X.shape}")
+    if not np.isfinite(X).all():
+        raise ValueError("X has values that are not finite; drop these rows")
     deviations = X - mean
     squares = np.einsum("ij,ij->i", deviations @ theta, deviations)
     constant = mean.size * math.log(2 * math.pi)
