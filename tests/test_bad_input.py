@@ -436,3 +436,14 @@ def test_hostile_names(estimator, names):
     assert chosen.edges_.tolist() == [[0, 2]]
     assert "<script>alert" not in chosen._repr_html_()
     assert_refused(estimator, named(changed(X, (..., 2), 1.0), names), repr(names[2]), "constant")
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_weights_in_any_unit(unit):
+    weight = np.arange(1.0, len(X) + 1)
+    model, same = (
+        GlobalGreedy().fit(X, sample_weight=unit * weight),
+        GlobalGreedy().fit(X, sample_weight=weight),
+    )
+    assert model.threshold_ == pytest.approx(same.threshold_)
+    np.testing.assert_allclose(model.precision_, same.precision_, rtol=1e-9)

@@ -360,3 +360,8 @@ def test_a_search_that_cannot_go_on_begins_again(monkeypatch):
     path, fit = global_greedy(moments, threshold, 0.5, earlier=earlier)
     assert path == global_greedy(moments, threshold, 0.5)[0]
     assert fit is not earlier[1]
+
+
+def test_a_singular_matrix_is_not_factorised():
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        factorise(sparse.csr_array((2 * SMALL, 2 * SMALL)))
