@@ -201,6 +201,13 @@ def test_few_false_edges_among_few_samples(rule):
     assert false <= 11  # 5 are expected: chance 1%
 
 
+def test_a_threshold_beyond_any_gain_of_one_entry():
+    X = GaussianGraphicalModel.chain(5, 0.5).sample(200, random_state=0)
+    model = GlobalGreedy("paper", constant=200.0, max_degree=2, gain="profile").fit(X)
+    assert np.isfinite(model.threshold_)
+    assert len(model.edges_) == 0
+
+
 def test_more_variables_than_samples_are_refused():
     X = GaussianGraphicalModel.chain(20, 0.5).sample(15, random_state=1)
     with pytest.raises(ValueError, match=r"15 and 20.*set gain='coordinate', or shrinkage="):

@@ -419,6 +419,10 @@ def test_folds_of_the_table_that_was_given():
     expected = GlobalGreedy("cv", cv=shifted).fit(X[40:]).selection_.criterion
     weighted = GlobalGreedy("cv", cv=folds).fit(X, sample_weight=np.arange(120) >= 40)
     np.testing.assert_allclose(weighted.selection_.criterion, expected, rtol=1e-10)
+    for cv in (None, 4, np.int64(4), KFold(4)):
+        left = GlobalGreedy("cv", cv=cv).fit(X[40:]).selection_.criterion
+        weighted = GlobalGreedy("cv", cv=cv).fit(X, sample_weight=np.arange(120) >= 40)
+        np.testing.assert_allclose(weighted.selection_.criterion, left, rtol=1e-10)
     empty = np.where(np.arange(120)[:, None] < 40, np.nan, X)
     complete = GlobalGreedy("cv", cv=folds, missing="pairwise").fit(empty)
     np.testing.assert_allclose(complete.selection_.criterion, expected, rtol=1e-10)

@@ -1,7 +1,7 @@
 """What the estimators share: moments in, an estimate on a graph out, and its exports."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -187,7 +187,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
         cv = getattr(self, "cv", 5)
         folds = list(check_cv(cv).split(table.values))
-        if table.places is None or isinstance(cv, int) or hasattr(cv, "split"):
+        if table.places is None or not isinstance(cv, Iterable) or hasattr(cv, "split"):
             return folds
         # These are rows of the table that was given, some of which are left out.
         mapped = [[table.places[rows] for rows in fold] for fold in folds]

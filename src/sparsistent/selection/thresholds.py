@@ -26,6 +26,7 @@ from sparsistent.core.moments import LEAST_GAIN, Array
 # Beyond this many standard deviations a double has no chance left to tell.
 LARGEST_SCORE = 37.0
 LARGEST_GAIN = 1e3
+LARGEST_SQUARE = 1.0 - 1e-12
 
 
 def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
@@ -136,12 +137,15 @@ class Noise:
 def profile_gain(gain: float) -> float:
     """The gain after a refit of a pair that gains this much as one entry, in an empty graph.
 
+    No pair gains more than 0.755 as one entry; what is said of such gains is out of reach as well.
+
     Examples
     --------
     >>> round(profile_gain(0.03), 5)
     0.03092
     """
-    return -math.log1p(-float(_square_of_entry(np.asarray(min(gain, LARGEST_GAIN)))))
+    square = float(_square_of_entry(np.asarray(min(gain, LARGEST_GAIN))))
+    return -math.log1p(-min(square, LARGEST_SQUARE))
 
 
 def _square_of_entry(gain: Array) -> Array:
