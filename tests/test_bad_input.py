@@ -131,11 +131,13 @@ def test_tables_that_are_refused(estimator, table, parts):
     [
         case("sparse", sparse.csr_array(X), ["Sparse data", ".toarray()"]),
         case("a dict in a cell", changed(X.astype(object), (3, 1), {}), ["'x1' cannot", "numbers"]),
-        case("a date", named(X).assign(dose=pd.Timestamp("2020-01-01")), ["'dose' holds dates"]),
-        case("dates alone", DATES, ["'t', 'u' holds dates", "numbers"]),
-        case("an array of dates", DATES.to_numpy(), ["holds dates"]),
-        case("time spans", DATES - DATES.iloc[0], ["'t', 'u' holds dates or times"]),
-        case("polars dates", pl.from_pandas(DATES), ["'t', 'u' holds dates"]),
+        case(
+            "a date", named(X).assign(dose=pd.Timestamp("2020-01-01")), ["'dose' cannot", "dates"]
+        ),
+        case("dates alone", DATES, ["'t', 'u' cannot", "dates", "numbers"]),
+        case("an array of dates", DATES.to_numpy(), ["dates or times"]),
+        case("time spans", DATES - DATES.iloc[0], ["'t', 'u' cannot", "dates or times"]),
+        case("polars dates", pl.from_pandas(DATES), ["'t', 'u' cannot", "dates"]),
         case("mixed labels", named(X, ["a", 1, "b", 2]), ["string names", ".astype(str)"]),
     ],
 )

@@ -432,12 +432,12 @@ def test_folds_of_the_table_that_was_given():
 def test_a_column_that_is_constant_in_a_fold(parameters):
     X = GaussianGraphicalModel.chain(5, 0.5).sample(100, random_state=1)
     rare = np.column_stack([X, np.arange(100) == 7])
-    with pytest.raises(ValueError, match="'x5' has no variance in some of the rows"):
+    with pytest.raises(ValueError, match=r"in some of the rows.* of 'x5'; drop"):
         GlobalGreedy(**parameters).fit(rare)
 
 
 def test_em_without_a_likelihood_in_a_fold():
     X = GaussianGraphicalModel.chain(30, 0.5).sample(200, random_state=0)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    with pytest.raises(ValueError, match="has no variance in some of the rows"):
+    with pytest.raises(ValueError, match="no variance is left in some of the rows"):
         GlobalGreedy("cv", missing="em").fit(X)

@@ -130,9 +130,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                     self._fit_moments(moments, table, report)
             except PartError as error:
                 raise ValueError(
-                    f"{listed(column_names(self), error.columns)} has no variance in some of the "
-                    "rows that are drawn or held out; drop it, or choose a threshold and a "
-                    "shrinkage that need no part of the rows"
+                    "no variance is left in some of the rows that are drawn or held out of "
+                    f"{listed(column_names(self), error.columns)}; drop these columns, or choose a "
+                    "threshold and a shrinkage that need no part of the rows"
                 ) from error
         if self.certificate_ > CERTIFIED:
             warnings.warn(

@@ -194,8 +194,8 @@ def _reject_dates(X: Any) -> None:
     if dates:
         names = list(X.columns) if hasattr(X, "dtypes") else ["X"]
         raise TypeError(
-            f"{listed(names, dates)} holds dates or times; drop it, or turn it into numbers in a "
-            "unit of your choice"
+            f"{listed(names, dates)} cannot be read as numbers (dates or times); drop these "
+            "columns, or count in a unit of your choice"
         )
 
 
