@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/sparsistent/core/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
@@ -32,7 +32,7 @@ rivals: .venv-rivals/installed
 
 bench: setup
 	$(BIN)/python -m benchmarks.run small
-	$(BIN)/python -m benchmarks.compile_time
+	$(BIN)/python -m benchmarks.first_fit
 
 bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full

@@ -3,15 +3,13 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 
 import sparsistent
-from sparsistent.core.jit import kernel
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsistent"
@@ -31,7 +29,7 @@ def test_imports_keep_to_the_contracts():
 
 
 def test_importing_is_free():
-    heavy = ["numba", "numpy", "scipy", "sklearn", "pandas", "networkx", "matplotlib"]
+    heavy = ["numpy", "scipy", "sklearn", "pandas", "networkx", "matplotlib"]
     run = run_python(f"import sys, sparsistent; print([m for m in {heavy} if m in sys.modules])")
     assert run.stdout.strip() == "[]", run.stderr
 
@@ -63,110 +61,108 @@ def test_public_names():
         _ = sparsistent.GraphicalLasso
 
 
-def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
-    asked = []
-
-    def njit_without_a_cache(**options):
-        asked.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return numba.njit(**options)
-
-    monkeypatch.setattr("sparsistent.core.jit.numba", SimpleNamespace(njit=njit_without_a_cache))
-
-    @kernel
-    def total(values):
-        """Sum."""
-        x = 0.0
-        for value in values:
-            x += value
-        return x
-
-    with_cache, without = asked
-    assert with_cache == {**without, "cache": True}
-    assert without["nogil"]
-    assert total(np.arange(4.0)) == 6.0
-    assert total.signatures
-    assert total.__doc__ == "Sum."
+def leaves(annotation, aliases):
+    """The types of a parameter: its own, or a list of those in a tuple."""
+    if isinstance(annotation, ast.Name) and annotation.id in aliases:
+        annotation = aliases[annotation.id]
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "tuple":
+        return [ast.unparse(item) for item in annotation.slice.elts]
+    return ast.unparse(annotation)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "edges.py",
-        "information.py",
-        "relaxation.py",
-        "nodes.py",
-        "takahashi.py",
-        "tiles.py",
-    ],
-)
-def test_a_file_of_kernels_stands_alone(name):
-    """Numba's cache does not notice changes in other files, and LAPACK calls compile slowly."""
-    tree = ast.parse((SOURCE / "core" / name).read_text(encoding="utf-8"))
-    imported = {
-        module
-        for node in ast.walk(tree)
-        for module in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert imported <= {"math", "numpy", "sparsistent.core.jit"}
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert not attributes & {"linalg", "dot", "matmul"}
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.MatMult)]
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert functions
-    for function in functions:
-        (decorator,) = map(ast.unparse, function.decorator_list)
-        assert decorator in {"kernel", "part", "inlined"}
-        assert ast.get_docstring(function)
+def stubs():
+    """Each kernel: its module, its name, and the types of its parameters by the module's stub."""
+    for path in sorted((SOURCE / "core").glob("*.pyi")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        aliases = {node.targets[0].id: node.value for node in body if isinstance(node, ast.Assign)}
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                types = [leaves(a.annotation, aliases) for a in node.args.posonlyargs]
+                yield path.stem, node.name, types
 
 
-def test_parts_of_kernels_are_called_in_their_own_file_only():
-    """They have no wrapper: a call from Python would end the process."""
-    paths = list(SOURCE.rglob("*.py"))
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
-    parts = {
-        (path.stem, node.name)
-        for path, tree in trees.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-        and {"part", "inlined"} & set(map(ast.unparse, node.decorator_list))
-    }
-    assert parts
-    for tree in trees.values():
-        # A file of kernels is imported as `kernels` or by its own name, or names come from it.
-        files = {
-            alias.asname or alias.name: alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == "sparsistent.core"
-            for alias in node.names
-        }
-        used = {
-            (files[node.value.id], node.attr)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in files
-        }
-        used |= {
-            (str(node.module).rpartition(".")[2], alias.name)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        assert not used & parts
+KERNELS = {f"{module}.{name}": (module, name, types) for module, name, types in stubs()}
 
 
-def test_compiling_goes_through_one_decorator():
-    users = [
-        path.relative_to(SOURCE).as_posix()
-        for path in SOURCE.rglob("*.py")
-        if "import numba" in (text := path.read_text(encoding="utf-8")) or "from numba" in text
-    ]
-    assert users == ["core/jit.py"]
+def candidates(annotation):
+    """What a parameter of this type can be: an array of some number of dimensions, or a number."""
+    if not annotation.startswith("NDArray"):
+        return [{"float": 0.5, "int": 0, "bool": False}[annotation]]
+    kind = annotation.removeprefix("NDArray[").partition("]")[0]
+    return [np.zeros((2,) * dimensions, kind.removesuffix("_")) for dimensions in (1, 2, 3)]
+
+
+def places_of(types):
+    """Where each array or number stands: its argument, and its item if that is a tuple."""
+    for place, annotation in enumerate(types):
+        if isinstance(annotation, list):
+            yield from ((place, item) for item in range(len(annotation)))
+        else:
+            yield place, None
+
+
+def with_value(arguments, place, value):
+    place, item = place
+    arguments = list(arguments)
+    if item is not None:
+        value = (*arguments[place][:item], value, *arguments[place][item + 1 :])
+    arguments[place] = value
+    return arguments
+
+
+def value_at(arguments, place):
+    place, item = place
+    return arguments[place] if item is None else arguments[place][item]
+
+
+def acceptable_arguments(kernel, types):
+    """Arguments of these types, each with the number of dimensions that the kernel asks for."""
+    arguments = [(None,) * len(t) if isinstance(t, list) else None for t in types]
+    for place in places_of(types):
+        number, item = place
+        where = f"argument {number + 1}" + (" must" if item is None else f", item {item + 1} must")
+        for value in candidates(value_at(types, place)):
+            tried = with_value(arguments, place, value)
+            with pytest.raises(TypeError) as error:
+                kernel(*tried, None)
+            if where not in str(error.value):
+                break
+        else:
+            raise AssertionError(f"nothing is good enough for {where} be of its type")
+        arguments = tried
+    return arguments
+
+
+def test_stubs_say_what_is_compiled():
+    sources = {path.stem for path in (SOURCE / "core").glob("*.c")}
+    assert {module for module, _, _ in KERNELS.values()} == sources
+    for name in sources:
+        stub = ast.parse((SOURCE / "core" / f"{name}.pyi").read_text(encoding="utf-8"))
+        promised = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+        promised |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+        module = import_module(f"sparsistent.core.{name}")
+        assert {key for key in vars(module) if not key.startswith("_")} == promised
+        assert module.__doc__
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_takes_what_its_stub_says_and_nothing_else(kernel):
+    """Compiled code would read beyond the end of an array of another type or layout."""
+    module, name, types = KERNELS[kernel]
+    function = getattr(import_module(f"sparsistent.core.{module}"), name)
+    assert function.__doc__
+    arguments = acceptable_arguments(function, types)
+    for place in places_of(types):
+        others, value = [None, "text"], value_at(arguments, place)
+        if isinstance(value, np.ndarray):
+            swapped = value.dtype.newbyteorder() if value.itemsize > 1 else np.dtype(np.float16)
+            strided = np.zeros((4,) * value.ndim, value.dtype)[(slice(None, None, 2),) * value.ndim]
+            others += [0.5, value.astype(np.float16), value[None], value.astype(swapped), strided]
+        for other in others:
+            with pytest.raises(TypeError):
+                function(*with_value(arguments, place, other))
+    for fewer in range(len(types)):
+        with pytest.raises(TypeError, match=rf"{name}\(\) got only {fewer} values"):
+            function(*arguments[:fewer])
+    with pytest.raises(TypeError, match=rf"{name}\(\) takes {len(types)} values, got"):
+        function(*arguments, None)

@@ -290,21 +290,6 @@ def test_an_exception_in_the_callback_ends_the_fit(make):
     assert not hasattr(model, "precision_")
 
 
-def test_ctrl_c_while_a_kernel_hands_over_its_result_is_ctrl_c():
-    def stop(stage, done, total):
-        inner = SystemError("returned a result with an exception set")
-        inner.__cause__ = KeyboardInterrupt()
-        raise SystemError("returned a result with an exception set") from inner
-
-    def fail(stage, done, total):
-        raise SystemError("something else")
-
-    with pytest.raises(KeyboardInterrupt):
-        GlobalGreedy(callback=stop).fit(table("chain", 64, 0))
-    with pytest.raises(SystemError):
-        GlobalGreedy(callback=fail).fit(table("chain", 64, 0))
-
-
 INTERRUPTED = """
 import sys, time
 from sparsistent import GaussianGraphicalModel, GlobalGreedy

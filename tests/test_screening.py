@@ -28,7 +28,7 @@ def table(n, p, seed=0, factor=0.0):
 
 
 def unit_rows(rows):
-    rows = np.asarray(rows, dtype=np.float64)
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
     return rows / np.linalg.norm(rows, axis=1)[:, None]
 
 
@@ -221,7 +221,7 @@ def rows_near(cutoff, n, offsets, seed=0):
     basis = np.linalg.qr(rng.normal(size=(n, 2 * len(offsets))))[0].T
     first, other = basis[: len(offsets)], basis[len(offsets) :]
     s = (cutoff + np.asarray(offsets))[:, None]
-    return np.vstack([first, s * first + np.sqrt(1 - s**2) * other])
+    return np.ascontiguousarray(np.vstack([first, s * first + np.sqrt(1 - s**2) * other]))
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(400, 0.2), (400, 0.011), (400, 1e-4)])
@@ -253,13 +253,13 @@ def test_no_bound_holds_for_very_long_rows():
 
 def test_each_precision_is_used_where_it_belongs(monkeypatch):
     kinds = []
-    scan = screening.scan_tile
+    scan = screening.kernels.scan_tile
 
     def noting(tile, *others):
         kinds.append(tile.dtype)
         return scan(tile, *others)
 
-    monkeypatch.setattr(screening, "scan_tile", noting)
+    monkeypatch.setattr(screening.kernels, "scan_tile", noting)
     unit = column_moments(table(100, 20), assume_centered=False).unit
     for cutoff in (0.3, 1e-5):
         assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
@@ -331,7 +331,7 @@ def test_the_limit_is_a_share_of_all_pairs():
 def test_an_interrupt_ends_the_threads(threads, monkeypatch):
     unit = column_moments(table(50, 150), assume_centered=False).unit
     scanned = []
-    scan = screening.scan_tile
+    scan = screening.kernels.scan_tile
 
     def noting(*arguments):
         scanned.append(threading.current_thread())
@@ -341,7 +341,7 @@ def test_an_interrupt_ends_the_threads(threads, monkeypatch):
         if done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(screening, "scan_tile", noting)
+    monkeypatch.setattr(screening.kernels, "scan_tile", noting)
     with threadpool_limits(threads, user_api="blas"), pytest.raises(KeyboardInterrupt):
         strong_pairs(unit, 0.3, most=1, progress=interrupt)
     assert (threading.main_thread() in scanned) == (threads == 1)

@@ -292,14 +292,14 @@ def _strongest(
     if nodes.size < variables.size:
         rows = _residuals(source.unit, nodes, fits).astype(table.dtype)
         places = np.arange(nodes.size)
-        sets = np.zeros(nodes.size + 1, np.int64), fits.members[:0], bounds[:0]
+        sets = np.zeros(nodes.size + 1, np.int64), fits.members[:0], fits.gammas[:0]
     else:
         rows = table if variables.size == p else table[variables]
         places = np.searchsorted(variables, nodes)
         members = np.searchsorted(variables, fits.members)
-        sets = fits.entries, members, fits.gammas.astype(table.dtype)
+        sets = fits.entries, members, fits.gammas
     pool = pools, _pool_starts(pools, nodes, p), _pool_starts(pools, nodes + 1, p)
-    strengths = np.zeros((nodes.size, POOL_STEP), table.dtype)
+    strengths, above = np.zeros((nodes.size, POOL_STEP)), bounds.astype(np.float64)
     found = np.full(strengths.shape, -1)
 
     keys = nodes * p
@@ -308,7 +308,18 @@ def _strongest(
         panel, rows_of_sets, first, begin, end = task
         c = np.empty(panel.shape[1], panel.dtype)
         kernels.scan(
-            panel, first, begin, end, rows_of_sets, keys, pool, sets, c, bounds, strengths, found
+            panel,
+            first,
+            begin,
+            end,
+            rows_of_sets,
+            keys,
+            pool,
+            sets,
+            c,
+            above,
+            strengths,
+            found,
         )
 
     work = np.arange(nodes.size + 1) + sets[0]

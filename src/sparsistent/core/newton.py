@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from sparsistent.core.information import information
+from sparsistent.core import information as kernels
 from sparsistent.core.likelihood import Array, gaussian_loss, invert
 from sparsistent.core.moments import LEAST_VARIANCE
 
@@ -75,7 +75,7 @@ def _direction(
 ) -> Array:
     # At unit diagonal the factorisation loses the fewest digits.
     unit = 1 / (share * np.sqrt(2 * (W[i, i] * W[j, j] + W[i, j] ** 2)))
-    hessian = information(W, i, j, share * unit)
+    hessian = kernels.information(W, i, j, share * unit)
     right = -2 * share * mismatch * unit
     _, move, singular = linalg.lapack.dposv(hessian.T, right, overwrite_a=True)
     if singular:  # to working precision: gradient steps still descend

@@ -8,7 +8,7 @@ of threads.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
 Progress = Callable[[int, int], object]
+Arrays = TypeVar("Arrays", bound=tuple[NDArray[Any], ...])
 # Some variables for each node: where each list begins and the last one ends, and all of them.
 NodeLists = tuple[Integers, Integers]
 
@@ -150,7 +151,7 @@ def regress(
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
     p = S.shape[2]
-    state = np.zeros(11, np.int64)
+    state = np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = -1
     starts = np.zeros(rows.size + 1, np.int64)
     fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
@@ -171,7 +172,7 @@ def regress(
             rule.nu,
             LEAST_VARIANCE,
             state,
-            with_bits(fit),
+            fit,
             output,
             starts,
             trace,
@@ -189,30 +190,22 @@ def regress(
     others, values, drops, losses = output[: starts[-1]].T.copy()
     entries, pairs = trace
     members, gammas = pairs[: state[kernels.MEMBERS]].T
-    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas)
+    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas.copy())
     return NodeSteps(starts, others.astype(np.int64), values, drops, losses), sets
 
 
-def fit_arrays(p: int, width: int) -> tuple[NDArray[Any], ...]:
+def fit_arrays(p: int, width: int) -> tuple[Array, Array, Integers, Integers, Array]:
     """M; c, v, q and gains; active set, rejected candidates and δ of a regression, up to a size."""
     M, rows = np.empty((width, p + width)), np.empty((4, p + width))
     return M, rows, np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1)
 
 
-def with_bits(fit: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
-    """The arrays of a regression, with the bits of c and of the gains as integers."""
-    M, rows, *rest = fit
-    return M, rows, rows.view(np.int64), *rest
-
-
-def _trace_arrays(sets: int, members: int) -> tuple[NDArray[Any], ...]:
+def _trace_arrays(sets: int, members: int) -> tuple[Integers, Array]:
     """Entries, members and Γ, up to numbers of active sets and of members."""
     return np.zeros(sets, np.int64), np.empty((members, 2))
 
 
-def copied(
-    old: tuple[NDArray[Any], ...], new: tuple[NDArray[Any], ...]
-) -> tuple[NDArray[Any], ...]:
+def copied(old: Arrays, new: Arrays) -> Arrays:
     """The larger arrays, with what the smaller ones hold."""
     for source, target in zip(old, new, strict=True):
         target[tuple(map(slice, source.shape))] = source

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from sparsistent.core import concordance as kernels
 from sparsistent.core.moments import Array
 
 Progress = Callable[[int, int], object]
@@ -50,9 +51,6 @@ def spearman(X: Floats, progress: Progress | None = None) -> Array:
 
 def kendall(X: Floats, progress: Progress | None = None) -> Array:
     """sin(πτ/2) for each pair of columns."""
-    # Numba takes its time to load.
-    from sparsistent.core.concordance import concordance
-
     n, p = X.shape
     ranks = np.zeros((p, n), np.int64)
     for column, values in zip(ranks, X.T, strict=True):
@@ -63,7 +61,7 @@ def kendall(X: Floats, progress: Progress | None = None) -> Array:
     output = np.zeros((p, 3))
     for i, own in enumerate(ranks):
         order = np.argsort(own, kind="stable")[np.count_nonzero(own == 0) :]
-        concordance(order, own[order], ranks, i, tree, counts, output)
+        kernels.concordance(order, own[order], ranks, i, tree, counts, output)
         balance, untied, untied_other = output[i + 1 :].T
         untied = np.sqrt(untied * untied_other)
         tau[i, i + 1 :] = tau[i + 1 :, i] = balance / np.where(untied > 0, untied, 1.0)

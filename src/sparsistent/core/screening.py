@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.core import tiles as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
 from sparsistent.core.threads import blas_threads, in_threads, one_blas_thread
-from sparsistent.core.tiles import pair_products, scan_tile
 
 Indices = NDArray[np.int64]
 Tile = tuple[slice, slice]
@@ -108,7 +108,7 @@ def _candidates(
         top, left = tiles[which]
         products = rows[top] @ rows[left].T
         i, j = np.empty((2, products.size), np.int32)
-        found, certain = scan_tile(products, top == left, bound, certain_bound, i, j)
+        found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
         return i[:found] + np.int32(top.start), j[:found] + np.int32(left.start), certain
 
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
@@ -136,12 +136,12 @@ def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
     """Products of rows in double precision, the same whatever the number of threads."""
-    s = np.empty(i.size)
+    s, i, j = np.empty(i.size), np.ascontiguousarray(i), np.ascontiguousarray(j)
     step = max(1, SLICE // unit.shape[1])
 
     def fill(start: int, stop: Event) -> None:
         part = slice(start, start + step)
-        pair_products(unit, i[part], j[part], s[part])
+        kernels.pair_products(unit, i[part], j[part], s[part])
 
     with closing(in_threads(fill, range(0, i.size, step), threads)) as parts:
         for _ in parts:

@@ -13,10 +13,8 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from threading import Event
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sparsistent.core import nodes as kernels
@@ -29,7 +27,6 @@ from sparsistent.core.node_search import (
     copied,
     fit_arrays,
     starts_of,
-    with_bits,
 )
 from sparsistent.core.threads import blas_threads, in_threads
 
@@ -129,7 +126,7 @@ def best_sets(
     ``limits`` are the fall of RSS/2 and that of log RSS below which a candidate is not worth its
     while, and the variance of what is determined.
     """
-    p, state = len(S), np.zeros(11, np.int64)
+    p, state = len(S), np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = p
     fit = fit_arrays(p, WIDTH)
     records = _record_arrays(WIDTH)
@@ -148,7 +145,7 @@ def best_sets(
             0.0,
             least,
             state,
-            with_bits(fit),
+            fit,
             np.empty((1, 4)),
             none.copy(),
             (none[:0], np.empty((0, 2))),
@@ -174,7 +171,7 @@ def corners(values: list[float], threshold: float) -> list[int]:
     return found
 
 
-def _record_arrays(width: int) -> tuple[NDArray[Any], ...]:
+def _record_arrays(width: int) -> tuple[Integers, Array]:
     """The best sets of every size and their RSS, up to a size."""
     return np.zeros((width + 1, width), np.int64), np.full(width + 1, np.inf)
 

@@ -49,14 +49,6 @@ def reporting(verbose: int, callback: Progress | None) -> Iterator[Progress | No
 
     try:
         yield report if listeners else None
-    except SystemError as error:
-        # Ctrl-C in the moment in which a kernel hands over its result.
-        cause: BaseException | None = error
-        while isinstance(cause, SystemError):
-            cause = cause.__cause__ or cause.__context__
-        if isinstance(cause, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
     finally:
         if bar is not None:
             bar.close()

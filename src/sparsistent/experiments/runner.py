@@ -92,7 +92,7 @@ def evaluate(point: Point, trial: int, methods: tuple[str, ...]) -> list[Outcome
 
 def provenance() -> dict[str, Any]:
     """The versions of everything that has a say in the results."""
-    names = ("sparsistent", "numpy", "scipy", "scikit-learn", "numba", "joblib")
+    names = ("sparsistent", "numpy", "scipy", "scikit-learn", "joblib")
     return {
         **{name: version(name) for name in names},
         "python": platform.python_version(),

@@ -82,11 +82,7 @@ class Candidates:
         rows = self.fit.rows
         level = max(math.sqrt(gain) - MARGIN * error, 0.0) ** 2
         return level < self.threshold or level < kernels.best_beside(
-            rows.first,
-            rows.size,
-            rows.column,
-            rows.w,
-            rows.s,
+            rows.arrays,
             i,
             j,
             level,
@@ -99,11 +95,7 @@ class Candidates:
             i, j, gain = kernels.best_of_all(rows.screened, rows.matrix, self.threshold)
             return (i, j, gain) if i >= 0 else None
         i, j, gain = kernels.best_pair(
-            rows.first,
-            rows.size,
-            rows.column,
-            rows.w,
-            rows.s,
+            rows.arrays,
             rows.is_table,
             rows.source,
             self._reach,

@@ -14,13 +14,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import relaxation
-from sparsistent.core.jit import BARRED
+from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled
 
 Places = NDArray[np.int32]
+BlockArrays = tuple[Array, Integers, Integers, Integers]
+RowArrays = tuple[Integers, Integers, Integers, Integers, Places, Places, Array, Array]
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
 MOST_DENSE = 600
@@ -65,6 +66,20 @@ class CovarianceRows:
     def is_dense(self) -> bool:
         """Whether W is one matrix."""
         return self.column.size == 0
+
+    @property
+    def arrays(self) -> RowArrays:
+        """What kernels are given."""
+        return (
+            self.first,
+            self.size,
+            self.room,
+            self.used,
+            self.column,
+            self.twin,
+            self.w,
+            self.s,
+        )
 
     @property
     def matrix(self) -> Array:
@@ -126,28 +141,12 @@ class CovarianceRows:
             return
         place = np.full(len(self.source), -1)
         place[nodes] = np.arange(nodes.size)
-        self.write(V, nodes, place, np.full(nodes.size, relaxation.RIGHT), drop)
+        self.write((V, nodes, place, np.full(nodes.size, relaxation.RIGHT)), drop)
 
-    def write(
-        self, V: Array, nodes: Integers, place: Integers, state: Integers, drop: float
-    ) -> Array:
+    def write(self, block: BlockArrays, drop: float) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         while True:
-            amounts: Array = relaxation.close_block(
-                V,
-                nodes,
-                place,
-                state,
-                self.first,
-                self.size,
-                self.room,
-                self.column,
-                self.twin,
-                self.w,
-                self.s,
-                self.used,
-                drop,
-            )
+            amounts = relaxation.close_block(block, self.arrays, drop)
             if amounts.size:
                 return amounts
             self.grow()
@@ -190,7 +189,7 @@ def _bar(rows: CovarianceRows, exclude: Integers) -> CovarianceRows:
     if len(exclude):
         i, j = exclude.T
         rows.s = rows.s.copy()
-        rows.screened[i, j] = rows.screened[j, i] = BARRED
+        rows.screened[i, j] = rows.screened[j, i] = edges.BARRED
     return rows
 
 
@@ -200,7 +199,7 @@ def _with_barred(pairs: StrongPairs, exclude: Integers, p: int) -> StrongPairs:
     return StrongPairs(
         np.concatenate([pairs.i[open_pairs], exclude[:, 0]]),
         np.concatenate([pairs.j[open_pairs], exclude[:, 1]]),
-        np.concatenate([pairs.s[open_pairs], np.full(len(exclude), BARRED)]),
+        np.concatenate([pairs.s[open_pairs], np.full(len(exclude), edges.BARRED)]),
     )
 
 

@@ -263,9 +263,7 @@ def _solve(fit: FittedGraph, W: Entries, missing: Array) -> Array:
     for _ in range(MOST_PRODUCTS):
         if norm <= enough:
             break
-        edges, diagonal = kernels.curvature(
-            *W, graph.first, graph.degree, graph.neighbor, graph.edge, d[p:], d[:p]
-        )
+        edges, diagonal = kernels.curvature(W, graph.arrays, d[p:], d[:p])
         out = np.concatenate([diagonal, edges])
         slope = float(weight * d @ out)
         if slope <= 0.0:

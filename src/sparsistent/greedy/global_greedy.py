@@ -23,7 +23,7 @@ from time import monotonic
 
 import numpy as np
 
-from sparsistent.core.edges import coordinate_gain
+from sparsistent.core import edges as kernels
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import Candidates, least_correlation, least_difference
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
@@ -167,7 +167,7 @@ def _included_steps(
     """Put edges in that no threshold decides on: their scores are infinite."""
     steps: list[Step] = []
     for i, j in include:
-        gain = float(coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j)))
+        gain = kernels.coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j))
         insert_edge(fit, i, j)
         steps.append(Step(True, i, j, gain, math.inf, fit.loss + offset, len(steps) + 1))
     return steps

@@ -38,6 +38,11 @@ class Graph:
         self.edge = np.zeros(2 * self._used, np.int64)
         self.ends = np.zeros((16, 2), np.int64)
 
+    @property
+    def arrays(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """What kernels are given."""
+        return self.first, self.degree, self.neighbor, self.edge
+
     @classmethod
     def of(cls, p: int, ends: Integers) -> "Graph":
         """The graph with these edges, numbered in their order; neighbours stand without gaps."""

@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sparsistent.core.edges import coordinate_gain
+from sparsistent.core import edges as kernels
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import least_difference
@@ -220,7 +220,7 @@ def profile_search(
 
 def _gain_of_one_entry(gain: float) -> float:
     """What a pair of two components gains as one entry that gains so much after a refit."""
-    return float(coordinate_gain(math.sqrt(-math.expm1(-gain)), 0.0))
+    return kernels.coordinate_gain(math.sqrt(-math.expm1(-gain)), 0.0)
 
 
 def _better_on_the_way(

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from sparsistent.core import edges as gains
 from sparsistent.core import relaxation as kernels
-from sparsistent.core.edges import removal_cost
 from sparsistent.core.factorisation import factorise
-from sparsistent.core.jit import BLOCK, UNKNOWN
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
@@ -112,8 +111,8 @@ class FittedGraph:
         self._set_tolerance()
         self.graph = Graph(p)
         self.theta, self.sample, self.change = np.zeros((3, len(self.graph.ends)))
-        self.cost = np.full(len(self.graph.ends), UNKNOWN)
-        self.cost_tops = np.full(len(self.graph.ends), UNKNOWN)
+        self.cost = np.full(len(self.graph.ends), gains.UNKNOWN)
+        self.cost_tops = np.full(len(self.graph.ends), gains.UNKNOWN)
         self.theta_diagonal = np.ones(p)
         self.pending, self.change_diagonal = np.zeros((2, p))
         self.loss = float(p)
@@ -123,8 +122,6 @@ class FittedGraph:
         self._all_loaded = np.full(p, kernels.LOADED)
         self._place = np.full(p, -1)
         self._found = np.empty(p, np.int64)
-        self._step = np.empty(p + 1)
-        self._bits = self._step.view(np.int64)
 
     def _set_tolerance(self) -> None:
         self.tolerance = TOLERANCE * self.resolution if self.p > FEW else TOLERANCE_FOR_FEW
@@ -189,12 +186,12 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     """Remove an edge and refit."""
     i, j = fit.graph.ends[number].tolist()
     size = abs(float(fit.theta[number])) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
-    fit.loss += float(removal_cost(fit.sample[number], fit.sample[number], fit.theta[number]))
+    fit.loss += gains.removal_cost(fit.sample[number], fit.sample[number], fit.theta[number])
     last = fit.graph.unlink(number)
     for values in (fit.theta, fit.sample, fit.cost, fit.change):
         values[number] = values[last]
     fit.change[last] = 0.0
-    fit.cost_tops[[number // BLOCK, last // BLOCK]] = UNKNOWN
+    fit.cost_tops[[number // gains.BLOCK, last // gains.BLOCK]] = gains.UNKNOWN
     change, pair = Change(), np.array([i, j])
     share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
@@ -259,7 +256,7 @@ def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
         fit.change = doubled(fit.change)
         fit.cost, fit.cost_tops = doubled(fit.cost), doubled(fit.cost_tops)
     fit.theta[number], fit.sample[number] = 0.0, s
-    fit.cost[number] = fit.cost_tops[number // BLOCK] = UNKNOWN
+    fit.cost[number] = fit.cost_tops[number // gains.BLOCK] = gains.UNKNOWN
 
 
 def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
@@ -272,19 +269,7 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     fit.loss += math.log1p(-s * s)
     while True:
         nodes, amounts, count = kernels.join(
-            rows.first,
-            rows.size,
-            rows.room,
-            rows.column,
-            rows.twin,
-            rows.w,
-            rows.s,
-            rows.used,
-            fit._place,
-            i,
-            j,
-            s,
-            0.0 if rows.is_dense else fit.drop,
+            rows.arrays, fit._place, i, j, s, 0.0 if rows.is_dense else fit.drop
         )
         if count:
             return Change(rows=[(nodes[:count], amounts[:count])])
@@ -317,19 +302,7 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
 def _nodes_around(fit: FittedGraph, starts: Integers, level: float) -> Integers:
     """The nodes of a block around some, which stand first; ``fit._place`` says where they stand."""
     rows, graph = fit.rows, fit.graph
-    count = kernels.open_block(
-        rows.first,
-        rows.size,
-        rows.column,
-        rows.w,
-        fit._place,
-        fit._found,
-        graph.first,
-        graph.degree,
-        graph.neighbor,
-        starts,
-        level,
-    )
+    count = kernels.open_block(rows.arrays, graph.arrays, fit._place, fit._found, starts, level)
     return fit._found[:count].copy()
 
 
@@ -339,7 +312,7 @@ def covariance_around(fit: FittedGraph, node: int, level: float) -> tuple[Intege
     fit._place[nodes] = np.arange(nodes.size)
     block = _new_block(fit, nodes)
     for a in range(nodes.size):
-        kernels.load(*block, rows.first, rows.size, rows.column, rows.w, a)
+        kernels.load(block, rows.arrays, a)
     fit._place[nodes] = -1
     return nodes, block.V
 
@@ -372,7 +345,7 @@ def _relax(
     block = _new_block(fit, nodes)
     share = _relax_block(fit, block, starts, comes, target, fit.tolerance, limit)
     if share > 0.0:
-        change.rows.append((nodes, fit.rows.write(*block, fit.drop)))
+        change.rows.append((nodes, fit.rows.write(block, fit.drop)))
         _note_loss(fit, block)
     fit._place[nodes] = -1
     return share, nodes
@@ -388,26 +361,19 @@ def _relax_block(
     limit: int,
 ) -> float:
     """Put nodes right in a block: the share that a new edge between the starts has come."""
-    rows, graph = fit.rows, fit.graph
-    return kernels.relax(  # type: ignore[no-any-return]
-        *block,
-        rows.first,
-        rows.size,
-        rows.column,
-        rows.w,
-        graph.first,
-        graph.degree,
-        graph.neighbor,
-        graph.edge,
-        fit.theta,
-        fit.theta_diagonal,
-        fit.cost,
-        fit.cost_tops,
-        fit.change,
-        fit.change_diagonal,
-        fit.pending,
-        fit._step,
-        fit._bits,
+    return kernels.relax(
+        block,
+        fit.rows.arrays,
+        fit.graph.arrays,
+        (
+            fit.theta,
+            fit.theta_diagonal,
+            fit.cost,
+            fit.cost_tops,
+            fit.change,
+            fit.change_diagonal,
+            fit.pending,
+        ),
         starts,
         comes,
         target,
@@ -422,16 +388,8 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
     if fit.rows.is_dense and fit._loss_age >= fit.refresh:
         _take_loss_of_dense(fit)
         return
-    graph = fit.graph
     moved, trace, largest = kernels.what_moved(
-        *block,
-        graph.first,
-        graph.degree,
-        graph.neighbor,
-        graph.edge,
-        fit.change,
-        fit.change_diagonal,
-        MOST_MOVED,
+        block, fit.graph.arrays, fit.change, fit.change_diagonal, MOST_MOVED
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss_of_dense(fit)
@@ -498,7 +456,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     np.fill_diagonal(V, 1.0)
     fit.theta_diagonal[nodes] = np.diag(precision)
     fit.theta[edges] = precision[i, j]
-    fit.cost[edges] = fit.cost_tops[edges // BLOCK] = UNKNOWN
+    fit.cost[edges] = fit.cost_tops[edges // gains.BLOCK] = gains.UNKNOWN
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full(nodes.size, 2.0)))

@@ -1,0 +1,336 @@
+/* Compiled loops of the global algorithm: gains of pairs and costs of edges.
+
+   Everything is at unit variances; rows.h says how W, dense or sparse, is kept. */
+
+#include "rows.h"
+
+/* Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
+   by at most SLOPE times what w does. */
+#define TAME_GAIN 0.3
+#define LEAST_RATIO 0.9
+#define SLOPE 1.26
+
+/* Largest drop of the loss when one entry of the precision moves and all others stay. The minimiser
+   α is a root of a quadratic, taken in the form that does not cancel. */
+static double gain_of(double s, double w)
+{
+    double d = 1.0 - w * w, b = d + 2.0 * s * w;
+    double root = sqrt(most(b * b - 4.0 * s * d * (w - s), 0.0));
+    double alpha = 2.0 * (w - s) / (b + root);
+    return log1p(2.0 * alpha * w - alpha * alpha * d) - 2.0 * alpha * s;
+}
+
+/* |s − w| is above this where the gain is above another. */
+static double least_difference(double gain)
+{
+    return LEAST_RATIO * sqrt(least(gain, TAME_GAIN));
+}
+
+static PyObject *coordinate_gain(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("coordinate_gain", values, count);
+    double s = number(&args), w = number(&args);
+    return complete(&args) ? PyFloat_FromDouble(gain_of(s, w)) : NULL;
+}
+
+static double cost_of(double s, double w, double theta)
+{
+    double x = -2.0 * theta * w - theta * theta * (1.0 - w * w);
+    return x <= -1.0 ? INFINITY : -2.0 * theta * s - log1p(x);
+}
+
+static PyObject *removal_cost(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("removal_cost", values, count);
+    double s = number(&args), w = number(&args), theta = number(&args);
+    return complete(&args) ? PyFloat_FromDouble(cost_of(s, w, theta)) : NULL;
+}
+
+typedef struct {
+    Int i, j;
+    double gain;
+} Pair;
+
+static PyObject *as_tuple(Pair pair)
+{
+    return Py_BuildValue("LLd", (long long)pair.i, (long long)pair.j, pair.gain);
+}
+
+/* How many entries of W differ from those of S by more than that. */
+VECTORISED static Int count_different(const double *s, const double *w, Int size, double need)
+{
+    Int above = 0;
+    for (Int k = 0; k < size; k++)
+        above += fabs(s[k] - w[k]) > need;
+    return above;
+}
+
+/* The largest |s − w| of some entries. */
+VECTORISED static double largest_difference(const double *s, const double *w, Int size)
+{
+    Int bits = 0;
+    for (Int k = 0; k < size; k++)
+        bits = most_int(bits, magnitude(s[k] - w[k]));
+    return of_magnitude(bits);
+}
+
+/* Looks at all pairs of a dense W but those that are barred. Edges need no exception: there s = w. */
+static Pair look_at_all(Matrix S, Matrix W, double threshold)
+{
+    Pair best = {-1, -1, threshold};
+    Int p = S.rows;
+    for (Int i = 0; i < p; i++) {
+        double need = least_difference(best.gain);
+        const double *row = W.at + i * p, *sample = S.at + i * p;
+        if (count_different(sample + i + 1, row + i + 1, p - i - 1, need) == 0)
+            continue;
+        for (Int j = i + 1; j < p; j++)
+            if (fabs(sample[j] - row[j]) > need && sample[j] != BARRED) {
+                double gain = gain_of(sample[j], row[j]);
+                if (gain > best.gain) {
+                    best = (Pair){i, j, gain};
+                    need = least_difference(gain);
+                }
+            }
+    }
+    return best;
+}
+
+static PyObject *best_of_all(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("best_of_all", values, count);
+    Matrix S = matrix(&args), W = matrix(&args);
+    double threshold = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Pair best;
+    Py_BEGIN_ALLOW_THREADS
+    best = look_at_all(S, W, threshold);
+    Py_END_ALLOW_THREADS
+    return as_tuple(best);
+}
+
+/* ``tops`` has the least cost of each block of edges, UNKNOWN where one of them has changed. */
+static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("cheapest_edge", values, count);
+    Floats theta = floats(&args), sample = floats(&args);
+    Int kept = integer(&args), end = integer(&args);
+    Floats cost = floats(&args), tops = floats(&args);
+    if (!complete(&args))
+        return NULL;
+    Int best = 0;
+    for (Int b = 0; b < (end + BLOCK - 1) / BLOCK; b++) {
+        if (tops.at[b] == UNKNOWN) {
+            tops.at[b] = INFINITY;
+            for (Int e = most_int(b * BLOCK, kept); e < least_int((b + 1) * BLOCK, end); e++) {
+                if (cost.at[e] == UNKNOWN)
+                    cost.at[e] = cost_of(sample.at[e], sample.at[e], theta.at[e]);
+                tops.at[b] = least(tops.at[b], cost.at[e]);
+            }
+        }
+        if (tops.at[b] < tops.at[best])
+            best = b;
+    }
+    Int e = best * BLOCK;
+    while (e < end - 1 && cost.at[e] != tops.at[best])
+        e++;
+    return PyLong_FromLongLong(e);
+}
+
+/* ``height`` is the root of the largest gain in a row when it was last looked at, or more, and
+   ``drift`` how far its entries can have moved since. */
+static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("update_bounds", values, count);
+    Floats height = floats(&args), drift = floats(&args), bound = floats(&args);
+    Floats tops = floats(&args);
+    Ints nodes = ints(&args);
+    Floats amounts = floats(&args);
+    if (!complete(&args))
+        return NULL;
+    for (Int c = 0; c < nodes.size; c++) {
+        Int k = nodes.at[c];
+        drift.at[k] += amounts.at[c];
+        double x = height.at[k] + SLOPE * drift.at[k];
+        bound.at[k] = x * x < TAME_GAIN ? x * x : INFINITY;
+        tops.at[k / BLOCK] = UNKNOWN;
+    }
+    Py_RETURN_NONE;
+}
+
+VECTORISED static double product(const double *x, const double *y, Int n)
+{
+    double total = 0.0;
+    for (Int c = 0; c < n; c++)
+        total += x[c] * y[c];
+    return total;
+}
+
+typedef struct {
+    bool table;
+    Matrix source;
+    double reach;
+    Floats height, drift, bound;
+    Int *partner;
+    Floats tops;
+    double threshold, tolerance;
+} Search;
+
+/* S_km, from the standardised columns in the rows of a table, or from the matrix itself. */
+static double correlation(const Search *a, Int k, Int m)
+{
+    const double *row = a->source.at + k * a->source.columns;
+    return a->table ? product(row, a->source.at + m * a->source.columns, a->source.columns)
+                    : row[m];
+}
+
+/* Take the gains in row k of W, and its bound. */
+static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
+{
+    Int begin = rows->first[k], size = rows->size[k], end = begin + size;
+    double hidden = 0.0;
+    if (rows->sparse) {
+        hidden = need - a->reach;
+        for (Int slot = begin; slot < end; slot++)
+            if (rows->s[slot] == 0.0) {
+                double w = fabs(rows->w[slot]);
+                if (w > a->reach)
+                    rows->s[slot] = correlation(a, k, rows->column[slot]);
+                else
+                    hidden = most(hidden, need - a->reach + w);
+            }
+    }
+    double largest = largest_difference(rows->s + begin, rows->w + begin, size);
+    double best = 0.0;
+    Int partner = -1;
+    a->drift.at[k] = 0.0;
+    a->height.at[k] = least(most(largest, hidden) / LEAST_RATIO, sqrt(a->threshold));
+    for (Int slot = begin; largest > need && slot < end; slot++)
+        if (fabs(rows->s[slot] - rows->w[slot]) > need && rows->s[slot] != BARRED) {
+            Int m = node_at(rows, slot, slot - begin);
+            double gain = gain_of(rows->s[slot], rows->w[slot]);
+            if (gain > most(best, a->threshold) || (gain == best && m < partner)) {
+                best = gain;
+                partner = m;
+                need = most(need, least_difference(gain));
+            }
+        }
+    a->bound.at[k] = best;
+    a->partner[k] = partner;
+    a->height.at[k] = most(a->height.at[k], sqrt(best));
+}
+
+/* Rows are looked at in the order of their bounds, until the first that has moved by at most the
+   tolerance since its gains were taken. */
+static Pair look_at_rows(const Rows *rows, const Search *a)
+{
+    double need = least_difference(a->threshold), *tops = a->tops.at, *bound = a->bound.at;
+    while (true) {
+        Int best = 0;
+        for (Int b = 0; b < a->tops.size; b++) {
+            if (tops[b] == UNKNOWN) {
+                tops[b] = 0.0;
+                for (Int k = b * BLOCK; k < least_int((b + 1) * BLOCK, a->bound.size); k++)
+                    tops[b] = most(tops[b], bound[k]);
+            }
+            if (tops[b] > tops[best])
+                best = b;
+        }
+        if (!(tops[best] > a->threshold))
+            return (Pair){-1, -1, a->threshold};
+        Int k = best * BLOCK;
+        while (bound[k] != tops[best])
+            k++;
+        double height = a->height.at[k], drift = a->drift.at[k];
+        if (drift <= a->tolerance && a->partner[k] >= 0 && bound[k] < INFINITY)
+            return (Pair){k, a->partner[k], drift > 0.0 ? height * height : bound[k]};
+        tops[best] = UNKNOWN;
+        look_at_row(rows, a, k, need);
+    }
+}
+
+/* Of sparse rows, correlations are computed where the covariance alone, above ``reach``, could make
+   a gain; all others have correlations below those of candidates, which the bound allows for. Pairs
+   that are barred are passed over. */
+static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("best_pair", values, count);
+    Rows rows = take_rows(&args);
+    Search a;
+    a.table = integer(&args);
+    a.source = matrix(&args);
+    a.reach = number(&args);
+    a.height = floats(&args);
+    a.drift = floats(&args);
+    a.bound = floats(&args);
+    a.partner = ints(&args).at;
+    a.tops = floats(&args);
+    a.threshold = number(&args);
+    a.tolerance = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Pair best;
+    Py_BEGIN_ALLOW_THREADS
+    best = look_at_rows(&rows, &a);
+    Py_END_ALLOW_THREADS
+    return as_tuple(best);
+}
+
+/* Those that compete are pairs one of whose ends has a covariance above ``strong`` with i or j. */
+static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("best_beside", values, count);
+    Rows rows = take_rows(&args);
+    Int i = integer(&args), j = integer(&args);
+    double best = number(&args), strong = number(&args);
+    if (!complete(&args))
+        return NULL;
+    for (Int end = 0; end < 2; end++) {
+        Int own = end ? j : i;
+        for (Int c = 0; c < rows.size[own]; c++) {
+            Int near = rows.first[own] + c;
+            if (fabs(rows.w[near]) <= strong)
+                continue;
+            Int k = node_at(&rows, near, c), begin = rows.first[k], size = rows.size[k];
+            double need = least_difference(best);
+            if (count_different(rows.s + begin, rows.w + begin, size, need) == 0)
+                continue;
+            for (Int slot = begin; slot < begin + size; slot++)
+                if (fabs(rows.s[slot] - rows.w[slot]) > need && rows.s[slot] != BARRED) {
+                    Int m = node_at(&rows, slot, slot - begin);
+                    if ((k != i || m != j) && (k != j || m != i))
+                        best = most(best, gain_of(rows.s[slot], rows.w[slot]));
+                }
+        }
+    }
+    return PyFloat_FromDouble(best);
+}
+
+static PyMethodDef kernels[] = {
+    KERNEL(coordinate_gain,
+           "Largest drop of the loss when one entry of the precision moves and all others stay."),
+    KERNEL(removal_cost,
+           "Rise of the loss when an edge's entry is set to zero and all others stay."),
+    KERNEL(best_of_all, "The pair of a dense W with the largest gain above a threshold, or -1, -1."),
+    KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1."),
+    KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
+    KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
+    KERNEL(update_bounds, "Bounds of the gains in rows of W after a change by at most so much."),
+    END_OF_KERNELS,
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "edges", "Gains of pairs and costs of edges.", -1, kernels,
+};
+
+PyMODINIT_FUNC PyInit_edges(void)
+{
+    PyObject *module = new_module(&definition);
+    if (module != NULL) {
+        PyModule_AddIntConstant(module, "BLOCK", BLOCK);
+        PyModule_AddObject(module, "UNKNOWN", PyFloat_FromDouble(UNKNOWN));
+        PyModule_AddObject(module, "BARRED", PyFloat_FromDouble(BARRED));
+    }
+    return module;
+}

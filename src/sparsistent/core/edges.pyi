@@ -1,0 +1,74 @@
+from numpy import float64, int32, int64
+from numpy.typing import NDArray
+
+Rows = tuple[
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int32],
+    NDArray[int32],
+    NDArray[float64],
+    NDArray[float64],
+]
+BLOCK: int
+UNKNOWN: float
+BARRED: float
+
+def coordinate_gain(
+    s: float,
+    w: float,
+    /,
+) -> float: ...
+def removal_cost(
+    s: float,
+    w: float,
+    theta: float,
+    /,
+) -> float: ...
+def best_of_all(
+    S: NDArray[float64],
+    W: NDArray[float64],
+    threshold: float,
+    /,
+) -> tuple[int, int, float]: ...
+def best_pair(
+    rows: Rows,
+    table: bool,
+    source: NDArray[float64],
+    reach: float,
+    height: NDArray[float64],
+    drift: NDArray[float64],
+    bound: NDArray[float64],
+    partner: NDArray[int64],
+    tops: NDArray[float64],
+    threshold: float,
+    tolerance: float,
+    /,
+) -> tuple[int, int, float]: ...
+def best_beside(
+    rows: Rows,
+    i: int,
+    j: int,
+    best: float,
+    strong: float,
+    /,
+) -> float: ...
+def cheapest_edge(
+    theta: NDArray[float64],
+    sample: NDArray[float64],
+    kept: int,
+    end: int,
+    cost: NDArray[float64],
+    tops: NDArray[float64],
+    /,
+) -> int: ...
+def update_bounds(
+    height: NDArray[float64],
+    drift: NDArray[float64],
+    bound: NDArray[float64],
+    tops: NDArray[float64],
+    nodes: NDArray[int64],
+    amounts: NDArray[float64],
+    /,
+) -> None: ...

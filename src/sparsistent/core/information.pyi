@@ -1,0 +1,21 @@
+from numpy import bool_, float64, int64
+from numpy.typing import NDArray
+
+LEAST_FREE: float
+
+def information(
+    W: NDArray[float64],
+    i: NDArray[int64],
+    j: NDArray[int64],
+    f: NDArray[float64],
+    /,
+) -> NDArray[float64]: ...
+def best_move(
+    tableau: NDArray[float64],
+    value: NDArray[float64],
+    free: NDArray[bool_],
+    least: NDArray[float64],
+    vain: NDArray[bool_],
+    price: float,
+    /,
+) -> tuple[float, int, int]: ...

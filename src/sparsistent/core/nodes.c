@@ -1,0 +1,642 @@
+/* Compiled loop of the regressions at nodes: the paper's search, and the one with profile gains.
+
+   Everything is at unit variances. With A the active set of node r, S_AA = LLᵀ and G any orthogonal
+   matrix, the rows of M = G L⁻¹ (S_A· | I) hold all that is needed, one column a variable and one u
+   a member. c = (S_r· | 0) − M_·rᵀM has the covariances of the candidates with the residual and, for
+   the members, −Γ; v = (1 | 0) − ‖M_·m‖² has what A leaves of the candidates and −‖u‖² =
+   −[S_AA⁻¹]_ii. An addition gives M a row. A removal makes q = uᵀM/‖u‖, what only this member
+   explains, the last row, by a reflection, and drops it; it raises RSS by q_r² = Γ²/‖u‖², c by q_r q
+   and v by q². All of that is at most |A| p, with products uᵀM.
+
+   In the paper's search adding t gains c_t²/2 and removing t costs Γ_t²/2. With profile gains the
+   other coefficients follow: adding t lowers RSS by c_t²/v_t. What a swap is worth is exact, too; to
+   weigh all of them is |A|² p.
+
+   The search returns when its share of work is done, and all that it needs to go on is in the arrays
+   that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
+   among a few candidates a node, see core/candidate_pools.py. */
+
+#include "kernels.h"
+
+/* Places of ``state``: the node at work; the sizes of its active set and of its set of rejected
+   candidates; how many of the steps that it was told to take it has taken; the steps in the output;
+   the sets and their members in the trace; the array entries that may still be read in this call.
+   Then, of a profile search: the pass, even on the way up; the size at which no candidate was worth
+   its while any more; and whether a set was found that beats one of its size. */
+enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTER, PLACES };
+/* There are two ways up and down at least, and more while they find better sets, up to four. */
+#define LEAST_PASSES 4
+#define MOST_PASSES 8
+/* So many variables beyond the turn come in on the first way up, and twice as many each time. */
+#define EXTRA 8
+/* Up to this size all swaps are weighed, beyond it those of the weakest member. */
+#define SWAPS 8
+/* Sums of squares that are closer than this differ by rounding. */
+#define ROUNDING 1e-13
+/* Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
+   first of them is taken: neither the machine nor the order of a sum decides. */
+#define TIE 4096
+/* Numbers of which the largest is found together. */
+#define STRIP 512
+
+/* The regression of node r: M, whose rows are ``width`` long, and what comes from it. ``gains`` are
+   those of a profile search, else c itself, whose order is that of the gains. */
+typedef struct {
+    bool profile;
+    Int p, r, k, width;
+    double *M, *c, *v, *q, *gains, *delta;
+    Int *members, *rejected;
+} Regression;
+
+static double *row_of(const Regression *fit, Int a)
+{
+    return fit->M + a * fit->width;
+}
+
+/* Take uᵀM, where u is a column of the first k rows, from the first entries of q: the square of u.
+   Four rows at a time, because to read and write q costs as much as to read two rows. */
+VECTORISED static double subtract(const double *M, Int width, Int k, Int column, Int size,
+                                  double *restrict q)
+{
+    double square = 0.0;
+    Int a = 0;
+    for (; a + 3 < k; a += 4) {
+        const double *x = M + a * width, *y = x + width, *z = y + width, *t = z + width;
+        double x0 = x[column], y0 = y[column], z0 = z[column], t0 = t[column];
+        square += x0 * x0 + y0 * y0 + z0 * z0 + t0 * t0;
+        for (Int m = 0; m < size; m++)
+            q[m] -= (x0 * x[m] + y0 * y[m]) + (z0 * z[m] + t0 * t[m]);
+    }
+    for (; a < k; a++) {
+        const double *x = M + a * width;
+        double x0 = x[column];
+        square += x0 * x0;
+        for (Int m = 0; m < size; m++)
+            q[m] -= x0 * x[m];
+    }
+    return square;
+}
+
+/* The place of the largest of p numbers in absolute value. */
+VECTORISED static Int largest(const double *numbers, Int p)
+{
+    Int top = 0, place = 0;
+    for (Int first = 0; first < p; first += STRIP) {
+        Int here = 0, end = least_int(first + STRIP, p);
+        for (Int m = first; m < end; m++)
+            here = most_int(here, magnitude(numbers[m]));
+        if (here - TIE > top)
+            place = first;
+        top = most_int(top, here);
+    }
+    while (magnitude(numbers[place]) < top - TIE)
+        place++;
+    return place;
+}
+
+/* Gains where q q'/``inverse`` comes back; what the others determine gains nothing. */
+VECTORISED static void fill_gains(Int p, double smallest, double inverse, double y,
+                                  const double *c, const double *v, const double *q,
+                                  double *restrict gains)
+{
+    for (Int m = 0; m < p; m++) {
+        double left = v[m] + q[m] * q[m] * inverse, z = c[m] + y * q[m];
+        gains[m] = left >= smallest ? z * z / left : 0.0;
+    }
+}
+
+/* Fill the gains without a member, or with all (``member`` = k): what removing it costs. */
+static double weigh(const Regression *fit, Int member, double smallest)
+{
+    bool without = member < fit->k;
+    memset(fit->q, 0, fit->p * sizeof(double));
+    double square = subtract(fit->M, fit->width, without ? fit->k : 0, fit->p + member, fit->p,
+                             fit->q);
+    double inverse = without ? 1.0 / square : 0.0, y = inverse * fit->q[fit->r];
+    fill_gains(fit->p, smallest, inverse, y, fit->c, fit->v, fit->q, fit->gains);
+    return y * fit->q[fit->r];
+}
+
+/* Reflect the first k rows of M so that the last is what only one member explains, and drop it;
+   c and v follow. */
+VECTORISED static void reflect(double *M, Int width, Int k, Int column, Int size, Int r,
+                               bool profile, double square, double *restrict c,
+                               double *restrict v, double *restrict q)
+{
+    double *last = M + (k - 1) * width, inverse = 1.0 / square, y = q[r] / square;
+    double norm = copysign(sqrt(square), last[column]);
+    double scale = 1.0 / (square + norm * last[column]);
+    for (Int m = 0; profile && m < size; m++)
+        v[m] += q[m] * q[m] * inverse;
+    for (Int m = 0; m < size; m++) {
+        c[m] += y * q[m];
+        q[m] = scale * (norm * last[m] - q[m]);
+    }
+    for (Int a = 0; a < k - 1; a++) {
+        double *row = M + a * width, x = row[column];
+        for (Int m = 0; m < size; m++)
+            row[m] -= x * q[m];
+    }
+}
+
+/* Take the member at place w out; the last one takes its place. */
+static void remove_member(Regression *fit, Int w)
+{
+    Int p = fit->p, k = fit->k, end = p + k - 1;
+    memset(fit->q, 0, (end + 1) * sizeof(double));
+    double square = subtract(fit->M, fit->width, k, p + w, end + 1, fit->q);
+    reflect(fit->M, fit->width, k, p + w, end + 1, fit->r, fit->profile, square, fit->c, fit->v,
+            fit->q);
+    for (Int a = 0; a < k - 1; a++)
+        row_of(fit, a)[p + w] = row_of(fit, a)[end];
+    fit->v[fit->members[w]] = 1.0 / square;
+    fit->c[p + w] = fit->c[end];
+    fit->v[p + w] = fit->v[end];
+    fit->members[w] = fit->members[k - 1];
+    fit->k--;
+}
+
+/* Give M a row that holds what A leaves of t, and whose variance is that; c and v follow. */
+VECTORISED static void extend(double *restrict row, Int size, Int r, double variance, bool profile,
+                              double *restrict c, double *restrict v)
+{
+    double scale = 1.0 / sqrt(variance), y = scale * scale * row[r];
+    for (Int m = 0; m < size; m++) {
+        c[m] -= y * row[m];
+        row[m] *= scale;
+    }
+    for (Int m = 0; profile && m < size; m++)
+        v[m] -= row[m] * row[m];
+}
+
+/* Put t, of which that variance is left in the next row of M, after the members. */
+static void add_member(Regression *fit, Int t, double variance)
+{
+    Int k = fit->k, end = fit->p + k;
+    double *row = row_of(fit, k), scale = 1.0 / sqrt(variance), y = scale * scale * row[fit->r];
+    extend(row, end, fit->r, variance, fit->profile, fit->c, fit->v);
+    for (Int a = 0; a < k; a++)
+        row_of(fit, a)[end] = 0.0;
+    row[end] = scale;
+    fit->c[end] = -y;
+    fit->v[end] = -scale * scale;
+    fit->v[t] = UNKNOWN;
+    fit->members[k] = t;
+    fit->k++;
+}
+
+/* Lists of variables for each node: where each begins, and what they hold. */
+typedef struct {
+    Int *starts, *members;
+} Lists;
+
+static Lists take_lists(Arguments *args)
+{
+    Arguments items = group(args);
+    Ints starts = ints(&items), members = ints(&items);
+    close_group(args, &items);
+    return (Lists){starts.at, members.at};
+}
+
+typedef struct {
+    const double *S;
+    Int block_size, p;
+    Ints rows;
+    Int *blocks;
+    Lists told, barred;
+    double *thresholds, drop, nu, smallest;
+    Int *state, room;
+    Matrix output;
+    Int *starts;
+    Ints entries;
+    Matrix traced;
+    Int *sets, sets_width;
+    Floats best;
+} Search;
+
+/* What a regression does next: the place of the member to remove and the variable to add, or -1. */
+typedef struct {
+    Int removed, added;
+    double gain, fall;
+    bool ordered, sought;
+} Choice;
+
+/* The member whose removal costs least, of those that may go, or -1; and what it costs. */
+static Int weakest_member(const Regression *fit, Int kept, double *cost)
+{
+    Int weakest = -1;
+    *cost = UNKNOWN;
+    for (Int i = kept; i < fit->k; i++) {
+        double gamma = fit->c[fit->p + i], square = fit->profile ? -fit->v[fit->p + i] : 1.0;
+        if (gamma * gamma < *cost * square) {
+            weakest = i;
+            *cost = gamma * gamma / square;
+        }
+    }
+    return weakest;
+}
+
+/* Keep a set that has the least RSS of its size. */
+static void record(const Search *a, const Regression *fit, double rss)
+{
+    Int k = fit->k;
+    if (rss >= a->best.at[k] - ROUNDING)
+        return;
+    a->state[BETTER] |= a->best.at[k] < UNKNOWN && k <= a->state[TURN];
+    a->best.at[k] = rss;
+    memcpy(a->sets + k * a->sets_width, fit->members, k * sizeof(Int));
+}
+
+/* Look for the candidate, or the swap, that lowers RSS most. Returns the best candidate's place. */
+static Int look(const Search *a, const Regression *fit, Int node, Int weakest, Choice *choice)
+{
+    Int place = 0, k = fit->k;
+    double *gains = fit->gains, lead = ROUNDING;
+    if (!fit->profile) {
+        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
+            gains[a->barred.members[e]] = 0.0;
+        for (Int e = 0; e < a->state[REJECTED]; e++)
+            gains[fit->rejected[e]] = 0.0;
+        for (Int i = 0; i < k; i++)
+            gains[fit->members[i]] = 0.0;
+        return largest(gains, fit->p);
+    }
+    for (Int i = 0; i <= k; i++) {
+        if (i < k && (k > a->state[TURN] || (k > SWAPS && i != weakest)))
+            continue;
+        a->state[WORK] -= k * fit->p;
+        double lost = weigh(fit, i, a->smallest);
+        place = largest(gains, fit->p);
+        if (i < k && gains[place] - lost > lead + ROUNDING) {
+            lead = gains[place] - lost;
+            choice->removed = i;
+            choice->added = place;
+        }
+    }
+    return place;
+}
+
+/* Turn a profile search where nothing is worth its while any more; false when it has ended. */
+static bool go_up_or_down(const Search *a, const Regression *fit, Int place, Int weakest, bool poor,
+                          bool spent, Choice *choice)
+{
+    Int *state = a->state;
+    if (poor || spent)
+        state[TURN] = least_int(state[TURN], fit->k);
+    Int most_members = state[TURN] + ((Int)EXTRA << state[PASS] / 2);
+    if (fit->k >= most_members || 2.0 * choice->gain <= ROUNDING || spent)
+        state[PASS] |= 1;
+    if (state[PASS] % 2 == 0)
+        choice->added = place;
+    else
+        choice->removed = weakest;
+    if (choice->removed < 0 && choice->added < 0) {
+        state[PASS]++;
+        if (state[PASS] >= (state[BETTER] ? MOST_PASSES : LEAST_PASSES))
+            return false;
+        state[TURN] = a->p;
+        state[BETTER] = 0;
+    }
+    return true;
+}
+
+/* Write down the set from which a candidate was looked for, with Γ. */
+static void write_trace(const Search *a, const Regression *fit)
+{
+    for (Int i = 0; i < fit->k; i++) {
+        double *line = a->traced.at + 2 * (a->state[MEMBERS] + i);
+        line[0] = (double)fit->members[i];
+        line[1] = -fit->c[fit->p + i];
+    }
+    a->state[SETS]++;
+    a->state[MEMBERS] += fit->k;
+    a->entries.at[a->state[SETS]] = a->state[MEMBERS];
+}
+
+/* Take a step that the regression was told to take. */
+static void obey(const Search *a, const Regression *fit, Int order, Choice *choice)
+{
+    a->state[TOLD]++;
+    if (!fit->profile) {
+        choice->added = order;
+        choice->gain = 0.5 * fit->c[order] * fit->c[order];
+        choice->fall = INFINITY;
+        return;
+    }
+    for (Int i = 0; i < fit->k; i++)
+        if (fit->members[i] == -1 - order)
+            choice->removed = i;
+    if (order >= 0 && fit->v[order] >= a->smallest)
+        choice->added = order;
+}
+
+/* Choose the next step; false when the regression has ended. */
+static bool choose(const Search *a, const Regression *fit, Int node, double rss, Choice *choice)
+{
+    Int told = a->told.starts[node], orders = a->told.starts[node + 1] - told;
+    bool spent = rss <= a->smallest;
+    double cost;
+    Int weakest = weakest_member(fit, fit->profile ? 0 : orders, &cost);
+    *choice = (Choice){-1, -1, 0.5 * cost, 0.0, a->state[TOLD] < orders, false};
+    if (!fit->profile) {
+        if (weakest >= 0 && 0.5 * cost <= a->nu * fit->delta[fit->k]) {
+            choice->removed = weakest;
+            return true;
+        }
+        if (spent && !choice->ordered)
+            return false;
+    }
+    if (choice->ordered) {
+        obey(a, fit, a->told.members[told + a->state[TOLD]], choice);
+        return true;
+    }
+    Int place = look(a, fit, node, weakest, choice);
+    double best = fit->gains[place];
+    choice->gain = 0.5 * best * (fit->profile ? 1.0 : best);
+    choice->fall = -log(most(1.0 - 2.0 * choice->gain / most(rss, a->smallest), 1e-300));
+    bool poor = choice->gain <= a->thresholds[node] || choice->fall <= a->drop;
+    if (fit->profile)
+        return choice->removed >= 0 ||
+               go_up_or_down(a, fit, place, weakest, poor, spent, choice);
+    choice->added = place;
+    choice->sought = true;
+    if (a->entries.size > 0)
+        write_trace(a, fit);
+    return !poor;
+}
+
+/* Remove a member; the covariances of candidates that were rejected before count again. */
+static void take_out(const Search *a, Regression *fit, const double *S, Int w)
+{
+    remove_member(fit, w);
+    for (Int e = 0; e < a->state[REJECTED]; e++) {
+        Int m = fit->rejected[e];
+        fit->c[m] = S[fit->r * a->p + m];
+        for (Int i = 0; i < fit->k; i++)
+            fit->c[m] -= row_of(fit, i)[fit->r] * row_of(fit, i)[m];
+    }
+    a->state[REJECTED] = 0;
+}
+
+/* Add a variable; false where it is a combination of the active ones: its gain is rounding. */
+static bool bring_in(const Search *a, Regression *fit, const double *S, const Choice *choice)
+{
+    Int p = fit->p, k = fit->k, t = choice->added;
+    double *row = row_of(fit, k);
+    memcpy(row, S + t * p, p * sizeof(double));
+    memset(row + p, 0, k * sizeof(double));
+    double variance = 1.0 - subtract(fit->M, fit->width, k, t, p + k, row);
+    if (choice->sought && variance < a->smallest) {
+        fit->rejected[a->state[REJECTED]++] = t;
+        if (a->entries.size > 0) {
+            a->state[SETS]--;
+            a->state[MEMBERS] -= k;
+        }
+        return false;
+    }
+    add_member(fit, t, most(variance, a->smallest));
+    fit->delta[fit->k] = choice->gain;
+    return true;
+}
+
+/* One regression, from where ``state`` says; false when work or room is used up before its end. */
+static bool run_node(const Search *a, Regression *fit, Int node)
+{
+    Int *state = a->state, p = a->p;
+    const double *S = a->S + a->blocks[node] * a->block_size;
+    fit->r = a->rows.at[node];
+    fit->k = state[SIZE];
+    if (fit->k == 0) {
+        memcpy(fit->c, S + fit->r * p, p * sizeof(double));
+        for (Int m = 0; fit->profile && m < p; m++)
+            fit->v[m] = 1.0;
+        fit->v[fit->r] = UNKNOWN;
+    }
+    while (true) {
+        Int k = fit->k, steps = state[STEPS];
+        bool full = most_int(k, state[REJECTED]) == a->room || steps == a->output.rows;
+        full |= a->entries.size > 0 && state[MEMBERS] + k > a->traced.rows;
+        if (full || state[WORK] < 0)
+            return false;
+
+        double rss = 1.0;
+        for (Int i = 0; i < k; i++)
+            rss -= row_of(fit, i)[fit->r] * row_of(fit, i)[fit->r];
+        rss = most(rss, 0.0);
+        if (fit->profile)
+            record(a, fit, rss);
+        else if (steps > a->starts[node])
+            a->output.at[4 * (steps - 1) + 3] = 0.5 * rss;
+
+        Choice choice;
+        if (!choose(a, fit, node, rss, &choice))
+            break;
+        Int other = choice.added;
+        if (choice.removed >= 0) {
+            other = -1 - fit->members[choice.removed];
+            take_out(a, fit, S, choice.removed);
+        }
+        if (choice.added >= 0 && !bring_in(a, fit, S, &choice))
+            continue;
+        if (!fit->profile) {
+            double *line = a->output.at + 4 * steps;
+            line[0] = (double)other;
+            line[1] = choice.gain;
+            line[2] = choice.fall;
+            state[STEPS]++;
+        }
+        state[SIZE] = fit->k;
+        state[WORK] -= (fit->k + 1) * p;
+    }
+    a->starts[node + 1] = state[STEPS];
+    state[SIZE] = state[REJECTED] = state[TOLD] = 0;
+    return true;
+}
+
+/* Node i is row ``rows[i]`` of ``S[blocks[i]]``. ``told`` are steps to take first, t for an addition
+   and -1 - t for a removal, ``barred`` variables never to take. A forward step needs a gain above
+   ``thresholds[i]`` and a fall of log RSS above ``drop``; ``smallest`` is the variance of what is
+   determined.
+
+   The paper's search, where what was told stays, writes a line a step to ``output``, from
+   ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
+   after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ. For
+   the profile search there are records, the set of each size with the least RSS and that RSS.
+   Candidates come up to the turn by what they gain, then a few more, and go again down to none; then
+   the same from the empty set. Up to the turn swaps come first while one of them lowers RSS. */
+static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("search", values, count);
+    Search a;
+    Regression fit;
+    PyArrayObject *S = array(&args, 3, 'f', sizeof(double));
+    a.blocks = ints(&args).at;
+    a.rows = ints(&args);
+    a.told = take_lists(&args);
+    a.barred = take_lists(&args);
+    a.thresholds = floats(&args).at;
+    a.drop = number(&args);
+    a.nu = number(&args);
+    a.smallest = number(&args);
+    a.state = ints(&args).at;
+    Arguments arrays = group(&args);
+    Matrix M = matrix(&arrays), work = matrix(&arrays);
+    fit.members = ints(&arrays).at;
+    Ints rejected = ints(&arrays);
+    fit.delta = floats(&arrays).at;
+    close_group(&args, &arrays);
+    a.output = matrix(&args);
+    a.starts = ints(&args).at;
+    Arguments trace = group(&args);
+    a.entries = ints(&trace);
+    a.traced = matrix(&trace);
+    close_group(&args, &trace);
+    Arguments records = group(&args);
+    PyArrayObject *sets = array(&records, 2, 'i', sizeof(Int));
+    a.best = floats(&records);
+    close_group(&args, &records);
+    if (!complete(&args))
+        return NULL;
+    a.S = PyArray_DATA(S);
+    a.p = fit.p = PyArray_DIM(S, 2);
+    a.block_size = PyArray_DIM(S, 1) * a.p;
+    a.room = rejected.size;
+    a.sets = PyArray_DATA(sets);
+    a.sets_width = PyArray_DIM(sets, 1);
+    fit.profile = a.best.size > 0;
+    fit.rejected = rejected.at;
+    fit.M = M.at;
+    fit.width = M.columns;
+    fit.c = work.at;
+    fit.v = fit.c + work.columns;
+    fit.q = fit.v + work.columns;
+    fit.gains = fit.profile ? fit.q + work.columns : fit.c;
+    bool ended = true;
+    Py_BEGIN_ALLOW_THREADS
+    for (Int node = a.state[NODE]; ended && node < a.rows.size; node++) {
+        a.state[NODE] = node;
+        ended = run_node(&a, &fit, node);
+    }
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(ended);
+}
+
+/* Candidates of some active sets: ``places`` are the rows of a panel of covariances that belong to
+   them, ``keys`` and a part of ``listed`` say which candidates are known, ``entries``, ``members``
+   and ``gammas`` which rows to take off. The strongest others go to ``strengths`` and ``found``. */
+typedef struct {
+    Int first, begin, end, width, kept;
+    Int *places, *keys, *listed, *pool_starts, *pool_ends, *entries, *members, *found;
+    double *gammas, *bounds, *strengths;
+} Scan;
+
+/* Keep a candidate among the strongest of a set, which are sorted. */
+static void keep(const Scan *a, Int s, Int candidate, double strength)
+{
+    double *strengths = a->strengths + s * a->kept;
+    Int *found = a->found + s * a->kept, place = a->kept - 1;
+    for (Int e = a->pool_starts[s]; e < a->pool_ends[s]; e++)
+        if (a->listed[e] == a->keys[s] + candidate)
+            return;
+    for (; place > 0 && strengths[place - 1] < strength; place--) {
+        strengths[place] = strengths[place - 1];
+        found[place] = found[place - 1];
+    }
+    strengths[place] = strength;
+    found[place] = candidate;
+    a->bounds[s] = most(a->bounds[s], strengths[a->kept - 1]);
+}
+
+#define SCAN(name, number)                                                                         \
+    VECTORISED static void name(const Scan *a, const number *panel, number *restrict c)            \
+    {                                                                                              \
+        for (Int s = a->begin; s < a->end; s++) {                                                  \
+            Int above = 0;                                                                         \
+            number bound = (number)a->bounds[s];                                                   \
+            memcpy(c, panel + a->places[s] * a->width, a->width * sizeof(number));                 \
+            for (Int e = a->entries[s]; e < a->entries[s + 1]; e++) {                              \
+                const number *row = panel + a->members[e] * a->width;                              \
+                number g = (number)a->gammas[e];                                                   \
+                for (Int m = 0; m < a->width; m++)                                                 \
+                    c[m] -= g * row[m];                                                            \
+            }                                                                                      \
+            for (Int m = 0; m < a->width; m++)                                                     \
+                above += (c[m] < 0 ? -c[m] : c[m]) > bound;                                        \
+            for (Int m = 0; above > 0 && m < a->width; m++) {                                      \
+                double strength = fabs((double)c[m]);                                              \
+                if (strength > a->bounds[s])                                                       \
+                    keep(a, s, a->first + m, strength);                                            \
+            }                                                                                      \
+        }                                                                                          \
+    }
+SCAN(scan_double, double)
+SCAN(scan_single, float)
+
+static PyObject *scan(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("scan", values, count);
+    bool single = count > 0 && is_array(values[0], 2, 'f', sizeof(float));
+    int bytes = single ? sizeof(float) : sizeof(double);
+    Scan a;
+    PyArrayObject *panel = array(&args, 2, 'f', bytes);
+    a.first = integer(&args);
+    a.begin = integer(&args);
+    a.end = integer(&args);
+    a.places = ints(&args).at;
+    a.keys = ints(&args).at;
+    Arguments pool = group(&args);
+    a.listed = ints(&pool).at;
+    a.pool_starts = ints(&pool).at;
+    a.pool_ends = ints(&pool).at;
+    close_group(&args, &pool);
+    Arguments fits = group(&args);
+    a.entries = ints(&fits).at;
+    a.members = ints(&fits).at;
+    a.gammas = floats(&fits).at;
+    close_group(&args, &fits);
+    PyArrayObject *c = array(&args, 1, 'f', bytes);
+    a.bounds = floats(&args).at;
+    Matrix strengths = matrix(&args);
+    PyArrayObject *found = array(&args, 2, 'i', sizeof(Int));
+    if (!complete(&args))
+        return NULL;
+    a.width = PyArray_DIM(panel, 1);
+    a.kept = strengths.columns;
+    a.strengths = strengths.at;
+    a.found = PyArray_DATA(found);
+    Py_BEGIN_ALLOW_THREADS
+    if (single)
+        scan_single(&a, PyArray_DATA(panel), PyArray_DATA(c));
+    else
+        scan_double(&a, PyArray_DATA(panel), PyArray_DATA(c));
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef kernels[] = {
+    KERNEL(search,
+           "Regressions, one after the other, from where ``state`` says. True when all have ended;\n"
+           "False when the work is used up, or when the arrays need more room."),
+    KERNEL(scan, "Collect the strongest candidates for some active sets from a panel."),
+    END_OF_KERNELS,
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "nodes", "Regressions at nodes.", -1, kernels,
+};
+
+PyMODINIT_FUNC PyInit_nodes(void)
+{
+    PyObject *module = new_module(&definition);
+    if (module != NULL) {
+        PyModule_AddIntMacro(module, SIZE);
+        PyModule_AddIntMacro(module, REJECTED);
+        PyModule_AddIntMacro(module, STEPS);
+        PyModule_AddIntMacro(module, SETS);
+        PyModule_AddIntMacro(module, MEMBERS);
+        PyModule_AddIntMacro(module, WORK);
+        PyModule_AddIntMacro(module, TURN);
+        PyModule_AddIntMacro(module, PLACES);
+    }
+    return module;
+}

@@ -1,0 +1,51 @@
+from numpy import float32, float64, int64
+from numpy.typing import NDArray
+
+Lists = tuple[NDArray[int64], NDArray[int64]]
+Regression = tuple[
+    NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], NDArray[float64]
+]
+Pool = tuple[NDArray[int64], NDArray[int64], NDArray[int64]]
+Fits = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
+SIZE: int
+REJECTED: int
+STEPS: int
+SETS: int
+MEMBERS: int
+WORK: int
+TURN: int
+PLACES: int
+
+def search(
+    S: NDArray[float64],
+    blocks: NDArray[int64],
+    rows: NDArray[int64],
+    told: Lists,
+    barred: Lists,
+    thresholds: NDArray[float64],
+    drop: float,
+    nu: float,
+    smallest: float,
+    state: NDArray[int64],
+    fit: Regression,
+    output: NDArray[float64],
+    starts: NDArray[int64],
+    trace: tuple[NDArray[int64], NDArray[float64]],
+    records: tuple[NDArray[int64], NDArray[float64]],
+    /,
+) -> bool: ...
+def scan(
+    panel: NDArray[float32] | NDArray[float64],
+    first: int,
+    begin: int,
+    end: int,
+    places: NDArray[int64],
+    keys: NDArray[int64],
+    pool: Pool,
+    fits: Fits,
+    c: NDArray[float32] | NDArray[float64],
+    bounds: NDArray[float64],
+    strengths: NDArray[float64],
+    found: NDArray[int64],
+    /,
+) -> None: ...

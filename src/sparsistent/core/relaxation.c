@@ -1,0 +1,692 @@
+/* Compiled loops that refit the global estimate, node by node.
+
+   Everything is at unit variances. W is the covariance of the estimate: W = S on the graph's edges
+   and on the diagonal, and there it stays, while node after node is put right. A node k is right
+   where its row of W is that of a regression on its neighbours N,
+
+       W_NN β = S_Nk,   W_k· = W_·N β,   θ_kk = 1 / (1 − S_kN β),   θ_kN = −θ_kk β.
+
+   Putting it right maximises log det W over its row, so log det W only rises, and W stays positive
+   definite. A row that has changed by d puts neighbour m wrong by up to |β_mk| d; what has come
+   together there is ``pending[m]``, and once that is above the tolerance m is in the queue. Where
+   all nodes are right, W⁻¹ = Θ has the graph's support and the loss is p + log det W.
+
+   Where correlation decays, all this happens in a *block*: the nodes whose covariance with the
+   changed edge's ends is large enough to matter. Its part of W is a small dense matrix V, into which
+   a row is copied when it is first needed, and from which the rows that were put right are written
+   back. Only a node all of whose neighbours are in the block can be put right there. ``nodes`` are
+   those of the block, ``place[k]`` is where node k stands among them, or -1. rows.h says how W and
+   the graph are kept. */
+
+#include "rows.h"
+
+/* A new edge may take at most this share of a node's residual variance away at once. */
+#define MOST_TAKEN 0.9
+/* Nodes that are most wrong come first: those by more than this many times the tolerance, then those
+   by more than half of that, and so on. */
+#define HASTE 8.0
+/* Of what has changed in Θ, less than this share of the largest change does not count for the loss. */
+#define LEAST_SHARE 3e-3
+/* An error of W counts for the loss by its square times that of θ_mm: beyond a θ_mm of 1/SHARP it
+   weighs more. */
+#define SHARP 0.04
+/* A row of a block: not there yet, there, and put right. */
+enum { ABSENT, LOADED, RIGHT };
+/* While a new edge has come only part of its way, the refit is looser by this factor. */
+#define ON_THE_WAY 100.0
+/* A new edge that must come in smaller steps than this does not come. */
+#define LEAST_STEP 1e-6
+
+typedef struct {
+    double *V;
+    Int size;
+    Int *nodes, *place, *state;
+} Block;
+
+static Block take_block(Arguments *args)
+{
+    Arguments items = group(args);
+    Matrix V = matrix(&items);
+    Ints nodes = ints(&items), place = ints(&items), state = ints(&items);
+    close_group(args, &items);
+    return (Block){V.at, nodes.size, nodes.at, place.at, state.at};
+}
+
+/* Coefficients of node k of V on its members: its residual variance, 1 − S_kN β. Returns 0 where
+   that is below ``smallest``, or the members are collinear. */
+static double regress(const double *V, Int u, const Int *member, Int size, Int k, double smallest,
+                      double *factor, double *beta)
+{
+    for (Int a = 0; a < size; a++) {
+        const double *row = V + member[a] * u;
+        for (Int b = 0; b <= a; b++) {
+            double t = row[member[b]];
+            for (Int c = 0; c < b; c++)
+                t -= factor[a * size + c] * factor[b * size + c];
+            if (a > b)
+                factor[a * size + b] = t * factor[b * size + b];
+            else if (t > smallest)
+                factor[a * size + a] = 1.0 / sqrt(t);
+            else
+                return 0.0;
+        }
+    }
+    double variance = 1.0;
+    for (Int a = 0; a < size; a++) {
+        double t = V[k * u + member[a]];
+        for (Int c = 0; c < a; c++)
+            t -= factor[a * size + c] * beta[c];
+        beta[a] = t * factor[a * size + a];
+        variance -= beta[a] * beta[a];
+    }
+    for (Int a = size - 1; a >= 0; a--) {
+        double t = beta[a];
+        for (Int b = a + 1; b < size; b++)
+            t -= factor[b * size + a] * beta[b];
+        beta[a] = t * factor[a * size + a];
+    }
+    return variance > smallest ? variance : 0.0;
+}
+
+/* Put a node in a block, unless it is there. */
+static void enter(Int *place, Int *found, Int *count, Int k)
+{
+    if (place[k] < 0) {
+        place[k] = *count;
+        found[(*count)++] = k;
+    }
+}
+
+/* Starts and their neighbours are in the block. Leaves the nodes in ``found``, starts first, and
+   where they stand there in ``place``. */
+static PyObject *open_block(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("open_block", values, count);
+    Rows rows = take_rows(&args);
+    Edges edges = take_edges(&args);
+    Int *place = ints(&args).at, *found = ints(&args).at;
+    Ints starts = ints(&args);
+    double level = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Int size = 0;
+    for (Int a = 0; a < starts.size; a++)
+        enter(place, found, &size, starts.at[a]);
+    for (Int a = 0; a < starts.size; a++) {
+        Int k = starts.at[a], begin = edges.begin[k], first = rows.first[k];
+        for (Int slot = begin; slot < begin + edges.degree[k]; slot++)
+            enter(place, found, &size, edges.neighbor[slot]);
+        for (Int c = 0; c < rows.size[k]; c++)
+            if (fabs(rows.w[first + c]) > level)
+                enter(place, found, &size, node_at(&rows, first + c, c));
+    }
+    return PyLong_FromLongLong(size);
+}
+
+/* Copy a row of W into a block; what rows put right there have of it is newer. */
+static void load_row(const Block *block, const Rows *rows, Int a)
+{
+    Int u = block->size, k = block->nodes[a], first = rows->first[k];
+    double *row = block->V + a * u;
+    memset(row, 0, u * sizeof(double));
+    for (Int c = 0; c < rows->size[k]; c++) {
+        Int b = block->place[node_at(rows, first + c, c)];
+        if (b >= 0)
+            row[b] = rows->w[first + c];
+    }
+    for (Int b = 0; b < u; b++)
+        if (block->state[b] == RIGHT)
+            row[b] = block->V[b * u + a];
+    block->state[a] = LOADED;
+}
+
+static PyObject *load(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("load", values, count);
+    Block block = take_block(&args);
+    Rows rows = take_rows(&args);
+    Int a = integer(&args);
+    if (!complete(&args))
+        return NULL;
+    load_row(&block, &rows, a);
+    Py_RETURN_NONE;
+}
+
+/* The change of a row of V that a regression makes, 0 for its members: the largest entry. */
+VECTORISED static double change_row(const double *V, Int u, Int k, const Int *member, Int width,
+                                    const double *beta, double *restrict step)
+{
+    const double *row = V + k * u;
+    for (Int c = 0; c < u; c++)
+        step[c] = -row[c];
+    Int a = 0;
+    for (; a + 1 < width; a += 2) {
+        /* Two rows at a time, because to read and write the step costs as much as to read a row. */
+        const double *one = V + member[a] * u, *two = V + member[a + 1] * u;
+        double x = beta[a], y = beta[a + 1];
+        for (Int c = 0; c < u; c++)
+            step[c] += x * one[c] + y * two[c];
+    }
+    if (a < width) {
+        const double *one = V + member[a] * u;
+        for (Int c = 0; c < u; c++)
+            step[c] += beta[a] * one[c];
+    }
+    step[k] = 0.0;
+    for (a = 0; a < width; a++)
+        step[member[a]] = 0.0;
+    Int bits = 0;
+    for (Int c = 0; c < u; c++)
+        bits = most_int(bits, magnitude(step[c]));
+    return of_magnitude(bits);
+}
+
+VECTORISED static void add_to(double *restrict row, const double *restrict step, Int u)
+{
+    for (Int c = 0; c < u; c++)
+        row[c] += step[c];
+}
+
+typedef struct {
+    double *theta, *theta_diagonal, *cost, *cost_tops, *change, *change_diagonal, *pending;
+} Estimate;
+
+typedef struct {
+    Ints starts;
+    bool comes;
+    double target, tolerance, smallest;
+    Int limit;
+} Order;
+
+/* Places of the nodes of a block, for those who wait, and room for a regression. */
+typedef struct {
+    Int *queue, *loaded, *member;
+    bool *waiting;
+    double *step, *factor, *beta;
+} Scratch;
+
+static double put_right(const Block *block, const Rows *rows, const Edges *edges,
+                        const Estimate *estimate, Order order, const Scratch *scratch)
+{
+    Int u = block->size, head = 0, length = 0, count = 0;
+    const Int *nodes = block->nodes;
+    double *V = block->V, *beta = scratch->beta, *step = scratch->step;
+    Int *queue = scratch->queue, *loaded = scratch->loaded, *member = scratch->member;
+    bool *waiting = scratch->waiting;
+    for (Int a = 0; a < u; a++) {
+        waiting[a] = false;
+        if (block->state[a] != ABSENT)
+            loaded[count++] = a;
+    }
+    for (Int a = 0; a < order.starts.size; a++) {
+        Int k = block->place[order.starts.at[a]];
+        queue[length++] = k;
+        waiting[k] = true;
+    }
+    double share = 1.0, moved = 0.0, tolerance = order.tolerance, limit_now = HASTE * tolerance;
+    while (true) {
+        if (length == 0) {
+            if (limit_now == tolerance)
+                return share;
+            limit_now = most(0.5 * limit_now, tolerance);
+            for (Int a = 0; a < u; a++)
+                if (estimate->pending[nodes[a]] > limit_now) {
+                    queue[(head + length++) % u] = a;
+                    waiting[a] = true;
+                }
+            continue;
+        }
+        Int k = queue[head], node = nodes[k];
+        head = head + 1 < u ? head + 1 : 0;
+        length--;
+        waiting[k] = false;
+        Int width = edges->degree[node], slot = edges->begin[node], lowest = k;
+        for (Int a = 0; a < width; a++) {
+            member[a] = block->place[edges->neighbor[slot + a]];
+            lowest = least_int(lowest, member[a]);
+        }
+        member[width] = k;
+        if (lowest < 0)
+            continue;
+        for (Int a = 0; a <= width; a++)
+            if (block->state[member[a]] == ABSENT) {
+                load_row(block, rows, member[a]);
+                loaded[count++] = member[a];
+            }
+        Int j = order.comes ? queue[head] : k;
+        double origin = V[k * u + j], variance;
+        while (true) {
+            if (order.comes)
+                V[k * u + j] = V[j * u + k] = origin + share * (order.target - origin);
+            variance = regress(V, u, member, width, k, order.smallest, scratch->factor, beta);
+            if (!order.comes || variance * estimate->theta_diagonal[node] >= 1.0 - MOST_TAKEN)
+                break;
+            share *= 0.5;
+            if (share < LEAST_STEP)
+                return 0.0;
+        }
+        if (variance == 0.0 || --order.limit < 0)
+            return 0.0;
+        if (order.comes) {
+            order.comes = false;
+            moved = fabs(V[k * u + j] - origin);
+            if (share < 1.0) {
+                tolerance *= ON_THE_WAY;
+                limit_now = HASTE * tolerance;
+            }
+        }
+        /* W_ij is among the regressors of those that are neighbours of both. */
+        double largest = most(change_row(V, u, k, member, width, beta, step), moved);
+        moved = 0.0;
+        add_to(V + k * u, step, u);
+        for (Int a = 0; a < count; a++)
+            V[loaded[a] * u + k] = V[k * u + loaded[a]];
+        block->state[k] = RIGHT;
+        estimate->change_diagonal[node] += 1.0 / variance - estimate->theta_diagonal[node];
+        estimate->theta_diagonal[node] = 1.0 / variance;
+        estimate->pending[node] = 0.0;
+        for (Int a = 0; a < width; a++) {
+            Int e = edges->edge[slot + a], m = member[a], other = nodes[m];
+            double theta = -beta[a] / variance;
+            estimate->change[e] += theta - estimate->theta[e];
+            estimate->theta[e] = theta;
+            estimate->cost[e] = estimate->cost_tops[e / BLOCK] = UNKNOWN;
+            double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
+            estimate->pending[other] += fabs(theta) * largest * weight;
+            if (estimate->pending[other] > limit_now && !waiting[m]) {
+                Int last = head + length++;
+                queue[last < u ? last : last - u] = m;
+                waiting[m] = true;
+            }
+        }
+    }
+}
+
+/* Puts nodes right, from ``starts`` on, until nothing above the tolerance is pending. Rows of V are
+   loaded when they are needed. Where an edge between the two starts has just come, W moves towards
+   ``target`` there. By how much Θ changes is added to ``change`` and ``change_diagonal``. Returns the
+   share of its way that the edge has come, 0 where that failed or the limit of updates was reached. */
+static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("relax", values, count);
+    Block block = take_block(&args);
+    Rows rows = take_rows(&args);
+    Edges edges = take_edges(&args);
+    Estimate estimate;
+    Arguments items = group(&args);
+    estimate.theta = floats(&items).at;
+    estimate.theta_diagonal = floats(&items).at;
+    estimate.cost = floats(&items).at;
+    estimate.cost_tops = floats(&items).at;
+    estimate.change = floats(&items).at;
+    estimate.change_diagonal = floats(&items).at;
+    estimate.pending = floats(&items).at;
+    close_group(&args, &items);
+    Order order;
+    order.starts = ints(&args);
+    order.comes = integer(&args);
+    order.target = number(&args);
+    order.tolerance = number(&args);
+    order.smallest = number(&args);
+    order.limit = integer(&args);
+    if (!complete(&args))
+        return NULL;
+    Int u = block.size, widest = 1;
+    for (Int a = 0; a < u; a++)
+        widest = most_int(widest, edges.degree[block.nodes[a]]);
+    Int n_ints = 2 * u + widest + 1, n_floats = u + widest * widest + widest;
+    char *memory = malloc(n_ints * sizeof(Int) + n_floats * sizeof(double) + u);
+    if (memory == NULL)
+        return PyErr_NoMemory();
+    Scratch scratch;
+    scratch.queue = (Int *)memory;
+    scratch.loaded = scratch.queue + u;
+    scratch.member = scratch.loaded + u;
+    scratch.step = (double *)(scratch.member + widest + 1);
+    scratch.factor = scratch.step + u;
+    scratch.beta = scratch.factor + widest * widest;
+    scratch.waiting = (bool *)(scratch.beta + widest);
+    double share;
+    Py_BEGIN_ALLOW_THREADS
+    share = put_right(&block, &rows, &edges, &estimate, order, &scratch);
+    Py_END_ALLOW_THREADS
+    free(memory);
+    return PyFloat_FromDouble(share);
+}
+
+/* By how much Θ has changed at each node of a block, at most; returns the largest. */
+static double sizes_of_change(const Block *block, const Edges *edges, const double *change,
+                              const double *change_diagonal, double *size)
+{
+    double largest = 0.0;
+    for (Int a = 0; a < block->size; a++) {
+        size[a] = 0.0;
+        /* Whatever has changed is in a row that was loaded. */
+        if (block->state[a] != ABSENT) {
+            Int k = block->nodes[a], begin = edges->begin[k];
+            size[a] = fabs(change_diagonal[k]);
+            for (Int slot = begin; slot < begin + edges->degree[k]; slot++)
+                size[a] = most(size[a], fabs(change[edges->edge[slot]]));
+            largest = most(largest, size[a]);
+        }
+    }
+    return largest;
+}
+
+/* I − V_TT Δ row by row, and its trace. */
+static double moved_rows(const Block *block, const Edges *edges, const double *change,
+                         const double *change_diagonal, const double *size, double limit,
+                         const Int *T, Int count, double *out)
+{
+    double trace = 0.0;
+    memset(out, 0, count * count * sizeof(double));
+    for (Int y = 0; y < count; y++) {
+        Int k = block->nodes[T[y]], begin = edges->begin[k];
+        double *line = out + y * count;
+        for (Int slot = begin - 1; slot < begin + edges->degree[k]; slot++) {
+            bool own = slot < begin;
+            Int a = own ? T[y] : block->place[edges->neighbor[slot]];
+            double value = own ? change_diagonal[k] : change[edges->edge[slot]];
+            if (a >= 0 && size[a] > limit)
+                for (Int x = 0; x < count; x++)
+                    line[x] -= block->V[a * block->size + T[x]] * value;
+        }
+        line[y] += 1.0;
+        trace += line[y];
+    }
+    return trace;
+}
+
+/* T are at most ``limit`` nodes, those that have changed by more than some share of the largest
+   change. Afterwards ``change`` and ``change_diagonal`` are zero. */
+static PyObject *what_moved(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("what_moved", values, count);
+    Block block = take_block(&args);
+    Edges edges = take_edges(&args);
+    double *change = floats(&args).at, *change_diagonal = floats(&args).at;
+    Int limit = integer(&args), u = block.size, found = u + limit;
+    if (!complete(&args))
+        return NULL;
+    double *size = malloc((u + 1) * (sizeof(double) + sizeof(Int)));
+    if (size == NULL)
+        return PyErr_NoMemory();
+    Int *T = (Int *)(size + u);
+    double largest = sizes_of_change(&block, &edges, change, change_diagonal, size);
+    double bar = 0.5 * LEAST_SHARE * largest;
+    while (found > limit) {
+        found = 0;
+        bar *= 2.0;
+        for (Int a = 0; a < u; a++)
+            if (size[a] > bar)
+                T[found++] = a;
+    }
+    PyObject *out = new_matrix(found, found);
+    double trace = 0.0;
+    if (out != NULL)
+        trace = moved_rows(&block, &edges, change, change_diagonal, size, bar, T, found, data(out));
+    for (Int a = 0; a < u; a++)
+        if (size[a] > 0.0) {
+            Int k = block.nodes[a], begin = edges.begin[k];
+            change_diagonal[k] = 0.0;
+            for (Int slot = begin; slot < begin + edges.degree[k]; slot++)
+                change[edges.edge[slot]] = 0.0;
+        }
+    free(size);
+    return out == NULL ? NULL : Py_BuildValue("Ndd", out, trace, largest);
+}
+
+/* New entries (k, m) and (m, k). A row that is full moves to where there is more room. */
+static void append(const Rows *rows, Int k, Int m, double value)
+{
+    Int there = rows->size[m];
+    for (int end = 0; end < 2; end++) {
+        Int here = rows->size[k];
+        if (here == rows->room[k]) {
+            Int from = rows->first[k], to = rows->used[0];
+            memcpy(rows->column + to, rows->column + from, here * sizeof(int32_t));
+            memcpy(rows->twin + to, rows->twin + from, here * sizeof(int32_t));
+            memcpy(rows->w + to, rows->w + from, here * sizeof(double));
+            memcpy(rows->s + to, rows->s + from, here * sizeof(double));
+            rows->first[k] = to;
+            rows->room[k] = 2 * here + 8;
+            rows->used[0] += rows->room[k];
+        }
+        Int slot = rows->first[k] + here;
+        rows->column[slot] = (int32_t)m;
+        rows->twin[slot] = (int32_t)there;
+        rows->w[slot] = value;
+        rows->s[slot] = 0.0;
+        rows->size[k]++;
+        Int other = m;
+        m = k;
+        k = other;
+        there = here;
+    }
+}
+
+/* Write the rows of a block that were put right back, and what they say of other rows. */
+static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts,
+                       double *rest)
+{
+    Int u = block->size;
+    memset(amounts, 0, u * sizeof(double));
+    for (Int a = 0; a < u; a++) {
+        if (block->state[a] != RIGHT)
+            continue;
+        Int k = block->nodes[a], first = rows->first[k], size = rows->size[k];
+        const double *row = block->V + a * u;
+        double largest = 0.0;
+        for (Int b = 0; b < u; b++)
+            rest[b] = fabs(row[b]);
+        for (Int c = 0; c < size; c++) {
+            Int slot = first + c, m = node_at(rows, slot, c), b = block->place[m];
+            if (b < 0)
+                continue;
+            double x = fabs(row[b] - rows->w[slot]);
+            rows->w[slot] = row[b];
+            rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = row[b];
+            largest = most(largest, x);
+            amounts[b] = most(amounts[b], x);
+            rest[b] = 0.0;
+        }
+        for (Int b = 0; b < u; b++)
+            if (rest[b] > drop) {
+                largest = most(largest, rest[b]);
+                amounts[b] = most(amounts[b], rest[b]);
+                append(rows, k, block->nodes[b], row[b]);
+            }
+        amounts[a] = most(amounts[a], largest);
+    }
+}
+
+/* New entries of sparse rows up to ``drop`` are left out. Where the sparse rows have no room,
+   nothing is done, and what is returned is empty. */
+static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("close_block", values, count);
+    Block block = take_block(&args);
+    Rows rows = take_rows(&args);
+    double drop = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Int u = block.size, need = rows.used[0];
+    for (Int a = 0; a < u; a++)
+        need += 4 * (rows.size[block.nodes[a]] + u) + 32;
+    if (rows.sparse && need > rows.capacity)
+        return new_floats(0);
+    PyObject *amounts = new_floats(u);
+    double *rest = malloc((u + 1) * sizeof(double));
+    if (amounts == NULL || rest == NULL) {
+        Py_XDECREF(amounts);
+        free(rest);
+        return PyErr_NoMemory();
+    }
+    Py_BEGIN_ALLOW_THREADS
+    write_rows(&block, &rows, drop, data(amounts), rest);
+    Py_END_ALLOW_THREADS
+    free(rest);
+    return amounts;
+}
+
+/* Covariances of the nodes before ``middle``, on one side of an edge, with those after it. */
+static void cross(const Rows *rows, Int *where, const Int *nodes, const double *value, Int middle,
+                  Int count, double sample, double drop)
+{
+    for (Int a = 0; a < middle; a++) {
+        Int k = nodes[a], before = rows->sparse ? rows->size[k] : 0;
+        for (Int c = 0; c < before; c++)
+            where[rows->column[rows->first[k] + c]] = c;
+        for (Int b = middle; b < count; b++) {
+            Int m = nodes[b], c = rows->sparse ? where[m] : m;
+            double y = sample * value[a] * value[b];
+            /* A node is on both sides where an entry too small to keep hides a path between them. */
+            if (m == k)
+                continue;
+            if (c >= 0) {
+                Int slot = rows->first[k] + c;
+                rows->w[slot] += y;
+                rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = rows->w[slot];
+            } else if (fabs(y) > drop) {
+                append(rows, k, m, y);
+            }
+        }
+        for (Int c = 0; c < before; c++)
+            where[rows->column[rows->first[k] + c]] = -1;
+    }
+}
+
+/* Returns the nodes on both sides, by how much, at most, their rows have changed, and how many they
+   are: none where the sparse rows have no room, and then nothing has been done. */
+static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("join", values, count);
+    Rows rows = take_rows(&args);
+    Int *where = ints(&args).at;
+    Int i = integer(&args), j = integer(&args);
+    double sample = number(&args), drop = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Int largest = rows.size[i] + rows.size[j], middle = 0, found = 0, need = rows.used[0];
+    PyObject *all_nodes = new_ints(largest), *all_amounts = new_floats(largest);
+    double *value = malloc(largest * sizeof(double));
+    if (all_nodes == NULL || all_amounts == NULL || value == NULL) {
+        Py_XDECREF(all_nodes);
+        Py_XDECREF(all_amounts);
+        free(value);
+        return PyErr_NoMemory();
+    }
+    Int *nodes = data(all_nodes);
+    double *amounts = data(all_amounts);
+    for (int side = 0; side < 2; side++) {
+        Int k = side ? j : i;
+        middle = found;
+        for (Int c = 0; c < rows.size[k]; c++) {
+            Int slot = rows.first[k] + c;
+            if (fabs(rows.w[slot]) > drop) {
+                nodes[found] = node_at(&rows, slot, c);
+                value[found] = rows.w[slot];
+                amounts[found] = fabs(sample * rows.w[slot]);
+                need += 4 * (rows.size[nodes[found]] + largest) + 32;
+                found++;
+            }
+        }
+    }
+    if (rows.sparse && need > rows.capacity)
+        found = 0;
+    else
+        cross(&rows, where, nodes, value, middle, found, sample, drop);
+    free(value);
+    return Py_BuildValue("NNL", all_nodes, all_amounts, (long long)found);
+}
+
+/* (W X W) on the edges and on the diagonal, column by column; z has room for a column of X W. */
+static void multiply(const Int *start, const Int *node, const double *w, const Edges *edges,
+                     const double *x, Floats x_diagonal, double *out, double *out_diagonal,
+                     double *z)
+{
+    memset(z, 0, x_diagonal.size * sizeof(double));
+    for (Int j = 0; j < x_diagonal.size; j++) {
+        for (Int c = start[j]; c < start[j + 1]; c++) {
+            Int m = node[c], begin = edges->begin[m];
+            z[m] += x_diagonal.at[m] * w[c];
+            for (Int slot = begin; slot < begin + edges->degree[m]; slot++)
+                z[edges->neighbor[slot]] += x[edges->edge[slot]] * w[c];
+        }
+        Int begin = edges->begin[j];
+        for (Int slot = begin - 1; slot < begin + edges->degree[j]; slot++) {
+            Int i = slot < begin ? j : edges->neighbor[slot];
+            if (i > j)
+                continue;
+            double total = 0.0;
+            for (Int c = start[i]; c < start[i + 1]; c++)
+                total += w[c] * z[node[c]];
+            *(i == j ? out_diagonal + j : out + edges->edge[slot]) = total;
+        }
+        for (Int c = start[j]; c < start[j + 1]; c++) {
+            Int m = node[c], first = edges->begin[m];
+            z[m] = 0.0;
+            for (Int slot = first; slot < first + edges->degree[m]; slot++)
+                z[edges->neighbor[slot]] = 0.0;
+        }
+    }
+}
+
+static PyObject *curvature(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("curvature", values, count);
+    Arguments items = group(&args);
+    Ints start = ints(&items), node = ints(&items);
+    Floats w = floats(&items);
+    close_group(&args, &items);
+    Edges edges = take_edges(&args);
+    Floats x = floats(&args), x_diagonal = floats(&args);
+    if (!complete(&args))
+        return NULL;
+    PyObject *out = new_floats(x.size), *out_diagonal = new_floats(x_diagonal.size);
+    double *z = malloc((x_diagonal.size + 1) * sizeof(double));
+    if (out == NULL || out_diagonal == NULL || z == NULL) {
+        Py_XDECREF(out);
+        Py_XDECREF(out_diagonal);
+        free(z);
+        return PyErr_NoMemory();
+    }
+    Py_BEGIN_ALLOW_THREADS
+    multiply(start.at, node.at, w.at, &edges, x.at, x_diagonal, data(out), data(out_diagonal), z);
+    Py_END_ALLOW_THREADS
+    free(z);
+    return Py_BuildValue("NN", out, out_diagonal);
+}
+
+static PyMethodDef kernels[] = {
+    KERNEL(open_block,
+           "Find the block of nodes whose covariance with one of the starts is above a level: how\n"
+           "many they are."),
+    KERNEL(load, "Copy a row of W into a block; what rows put right there have of it is newer."),
+    KERNEL(relax, "Put nodes right, from starts on, until nothing above the tolerance is pending."),
+    KERNEL(what_moved,
+           "I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ, with its trace\n"
+           "and the largest change."),
+    KERNEL(close_block, "Write a block back: by how much, at most, each row has changed."),
+    KERNEL(join,
+           "Give the nodes on one side of a new edge (i, j) their covariance with those on the\n"
+           "other."),
+    KERNEL(curvature,
+           "(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."),
+    END_OF_KERNELS,
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "relaxation", "Refits of the global estimate.", -1, kernels,
+};
+
+PyMODINIT_FUNC PyInit_relaxation(void)
+{
+    PyObject *module = new_module(&definition);
+    if (module != NULL) {
+        PyModule_AddIntMacro(module, ABSENT);
+        PyModule_AddIntMacro(module, LOADED);
+        PyModule_AddIntMacro(module, RIGHT);
+    }
+    return module;
+}

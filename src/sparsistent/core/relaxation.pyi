@@ -1,0 +1,87 @@
+from numpy import float64, int32, int64
+from numpy.typing import NDArray
+
+Block = tuple[NDArray[float64], NDArray[int64], NDArray[int64], NDArray[int64]]
+Rows = tuple[
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int32],
+    NDArray[int32],
+    NDArray[float64],
+    NDArray[float64],
+]
+Edges = tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64]]
+Estimate = tuple[
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+    NDArray[float64],
+]
+Entries = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
+ABSENT: int
+LOADED: int
+RIGHT: int
+
+def open_block(
+    rows: Rows,
+    edges: Edges,
+    place: NDArray[int64],
+    found: NDArray[int64],
+    starts: NDArray[int64],
+    level: float,
+    /,
+) -> int: ...
+def load(
+    block: Block,
+    rows: Rows,
+    a: int,
+    /,
+) -> None: ...
+def relax(
+    block: Block,
+    rows: Rows,
+    edges: Edges,
+    estimate: Estimate,
+    starts: NDArray[int64],
+    comes: bool,
+    target: float,
+    tolerance: float,
+    smallest: float,
+    limit: int,
+    /,
+) -> float: ...
+def what_moved(
+    block: Block,
+    edges: Edges,
+    change: NDArray[float64],
+    change_diagonal: NDArray[float64],
+    limit: int,
+    /,
+) -> tuple[NDArray[float64], float, float]: ...
+def close_block(
+    block: Block,
+    rows: Rows,
+    drop: float,
+    /,
+) -> NDArray[float64]: ...
+def join(
+    rows: Rows,
+    where: NDArray[int64],
+    i: int,
+    j: int,
+    sample: float,
+    drop: float,
+    /,
+) -> tuple[NDArray[int64], NDArray[float64], int]: ...
+def curvature(
+    W: Entries,
+    edges: Edges,
+    x: NDArray[float64],
+    x_diagonal: NDArray[float64],
+    /,
+) -> tuple[NDArray[float64], NDArray[float64]]: ...

@@ -1,0 +1,19 @@
+from numpy import float32, float64, int32, int64
+from numpy.typing import NDArray
+
+def scan_tile(
+    tile: NDArray[float32] | NDArray[float64],
+    on_diagonal: bool,
+    bound: float,
+    certain_bound: float,
+    rows: NDArray[int32],
+    columns: NDArray[int32],
+    /,
+) -> tuple[int, int]: ...
+def pair_products(
+    unit: NDArray[float64],
+    i: NDArray[int64],
+    j: NDArray[int64],
+    products: NDArray[float64],
+    /,
+) -> None: ...
