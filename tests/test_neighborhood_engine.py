@@ -17,7 +17,9 @@ from sparsistent.greedy import neighborhood
 from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
 from sparsistent.greedy.path import Path
 
-ROUTES = ["correlations", "rows"]
+ROUTES = ["correlations", "rough", "coarse", "rows"]
+# What single precision is off by when it is made worse.
+COARSE = 0.01
 
 
 @pytest.fixture(params=ROUTES)
@@ -27,10 +29,25 @@ def route(request, monkeypatch):
 
 
 def take_route(route, monkeypatch):
-    """Without room for the correlations, the rows that they come from are all there is."""
+    """All correlations, those in single precision, worse ones, or the rows that they come from."""
+    if route == "correlations":
+        return
+    monkeypatch.setattr(Moments, "correlation", property(lambda self: 1 / 0))
     if route == "rows":
         monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 0)
-        monkeypatch.setattr(Moments, "correlation", property(lambda self: 1 / 0))
+        return
+    monkeypatch.setattr(neighborhood, "MOST_EXACT", 0)
+    monkeypatch.setattr(neighborhood, "LARGEST_ERROR", np.inf)
+    if route == "coarse":
+        rough = Moments.rough_correlation
+
+        def coarse(moments):
+            S = rough(moments)
+            noise = np.random.default_rng(0).uniform(-COARSE, COARSE, S.shape)
+            return (S + noise).astype(np.float32)
+
+        monkeypatch.setattr(Moments, "rough_correlation", coarse)
+        monkeypatch.setattr(node_search, "product_error", lambda n, roundoff: 1.01 * COARSE)
 
 
 def by_both_routes(moments, *args):
@@ -385,3 +402,18 @@ def test_no_node_has_a_neighbor(route):
     assert path.edges(0.5).shape == (0, 2)
     assert [len(node) for node in path.nodes] == [0] * 6
     assert coefficients(moments, path, 0.5).nnz == 0
+
+
+def test_many_variables_need_no_correlations_in_double_precision(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, neighborhood.MOST_EXACT + 1))
+    X[:, 1:] += 0.7 * X[:, :-1]
+    moments = column_moments(X, assume_centered=False)
+    expected = neighborhood_greedy(moments, 0.08, 0.5, "or", True)
+    assert not moments.has_all
+    # Where they are there, or single precision is not enough, they are used.
+    monkeypatch.setattr(neighborhood, "LARGEST_ERROR", 1e-9)
+    assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
+    assert moments.has_all
+    monkeypatch.undo()
+    monkeypatch.setattr(Moments, "rough_correlation", lambda self: 1 / 0)
+    assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)

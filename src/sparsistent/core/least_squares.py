@@ -7,9 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array, Moments
+from sparsistent.core.screening import correlations_of
 
 Integers = NDArray[np.int64]
 
+# Up to this many variables at a time, products of two rows are made one by one, where gathering
+# the rows for a matrix product would take longer.
+FEW = 16
 # Bytes of what is behind the regressions that are solved together.
 SOLVE_BYTES = 1 << 25
 
@@ -40,6 +44,22 @@ def regressions(moments: Moments, degree: Integers, neighbor: Integers) -> Itera
         for begin in range(0, alike.size, together):
             nodes = alike[begin : begin + together]
             places = first[nodes][:, None] + np.arange(size)
-            S = moments.among(np.column_stack([neighbor[places], nodes]))
+            S = _correlations_among(moments, np.column_stack([neighbor[places], nodes]))
             coefficients = np.linalg.solve(S[:, :-1, :-1], S[:, :-1, -1:])[..., 0]
             yield Regressions(nodes, places, np.asarray(coefficients, np.float64), S)
+
+
+def _correlations_among(moments: Moments, variables: Integers) -> Array:
+    """The correlations among the variables of each row: a stack of matrices."""
+    count, size = variables.shape
+    if moments.unit is None or moments.has_all or size > FEW:
+        return moments.among(variables)
+    p = moments.scale.size
+    a, b = np.triu_indices(size, 1)
+    one, other = variables[:, a], variables[:, b]
+    i, j = np.minimum(one, other), np.maximum(one, other)
+    # Variables that are near each other are in several rows together.
+    keys, place = np.unique(i * p + j, return_inverse=True)
+    S = np.ones((count, size, size))
+    S[:, a, b] = S[:, b, a] = correlations_of(moments, *np.divmod(keys, p))[place].reshape(i.shape)
+    return S

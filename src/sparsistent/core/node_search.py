@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.screening import product_error
 from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Progress = Callable[[int, int], object]
 Arrays = TypeVar("Arrays", bound=tuple[NDArray[Any], ...])
 # Some variables for each node: where each list begins and the last one ends, and all of them.
 NodeLists = tuple[Integers, Integers]
 
+# For correlations in double precision, which need none.
+NO_TABLE = np.zeros((0, 0))
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000
 # The arrays of a regression have room for this many neighbours at first, and double when full.
@@ -113,9 +117,19 @@ def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
     )
 
 
-def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
-    """The steps of all nodes, from all correlations."""
-    p, blocks = len(S), np.ascontiguousarray(S)[None]
+def search_correlations(
+    S: Array | Singles,
+    rule: Rule,
+    progress: Progress | None = None,
+    table: Array = NO_TABLE,
+) -> NodeSteps:
+    """The steps of all nodes, from all correlations.
+
+    Where these are in single precision, ``table`` has the rows whose products they are. The steps
+    are the same: only what is far from a decision is left rough.
+    """
+    p = len(S)
+    blocks: Any = np.ascontiguousarray(S)[None]
     size = max(1, SLICE_WORK // (8 * p))
     parts = [np.arange(first, min(first + size, p)) for first in range(0, p, size)]
 
@@ -123,7 +137,7 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
         same = np.zeros(rows.size, np.int64)
         lists = lists_of(rule.forced, rows), lists_of(rule.barred, rows)
         least = rule.thresholds[rows]
-        return regress(blocks, same, rows, least, rule, lists, stop, traced=False)[0]
+        return regress(blocks, same, rows, least, rule, lists, stop, table=table)[0]
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
@@ -135,7 +149,7 @@ def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) 
 
 
 def regress(
-    S: Array,
+    S: Array | Singles,
     blocks: Integers,
     rows: Integers,
     thresholds: Array,
@@ -143,7 +157,8 @@ def regress(
     lists: tuple[NodeLists, NodeLists],
     stop: Event,
     *,
-    traced: bool,
+    traced: bool = False,
+    table: Array = NO_TABLE,
 ) -> tuple[NodeSteps, Trace]:
     """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``, and with which sets.
 
@@ -159,10 +174,13 @@ def regress(
     forced, (begin, others) = lists
     # No node is its own neighbour.
     barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
+    error = product_error(table.shape[1], 2.0**-24)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
             S,
+            table,
+            error,
             blocks,
             rows,
             forced,

@@ -12,6 +12,11 @@
    other coefficients follow: adding t lowers RSS by c_t²/v_t. What a swap is worth is exact, too; to
    weigh all of them is |A|² p.
 
+   S may be *rough*, in single precision, which is made in half the time. Then Γ, RSS and all that is
+   decided or written are made of exact correlations all the same, products of rows of a table: those
+   of the members with each other and with r, and those of the few candidates whose c comes within
+   rounding of the largest. What is rough are the columns of M and c of all others.
+
    The search returns when its share of work is done, and all that it needs to go on is in the arrays
    that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
    among a few candidates a node, see core/candidate_pools.py. */
@@ -200,6 +205,9 @@ static Lists take_lists(Arguments *args)
 
 typedef struct {
     const double *S;
+    const float *rough;
+    Matrix table;
+    double error, *products, *best_products;
     Int block_size, p;
     Ints rows;
     Int *blocks;
@@ -220,6 +228,76 @@ typedef struct {
     double gain, fall;
     bool ordered, sought;
 } Choice;
+
+VECTORISED static double product(const double *x, const double *y, Int n)
+{
+    double total = 0.0;
+    for (Int m = 0; m < n; m++)
+        total += x[m] * y[m];
+    return least(most(total, -1.0), 1.0);
+}
+
+/* Make column m of M and c_m exact: leaves the products of m with the members and, last, with r. */
+static void make_exact(const Search *a, const Regression *fit, Int m)
+{
+    Int n = a->table.columns, k = fit->k;
+    const double *own = a->table.at + m * n;
+    for (Int i = 0; i < k; i++)
+        a->products[i] = product(a->table.at + fit->members[i] * n, own, n);
+    double c = a->products[k] = product(a->table.at + fit->r * n, own, n);
+    for (Int i = 0; i < k; i++) {
+        double *row = row_of(fit, i), value = 0.0;
+        for (Int j = 0; j < k; j++)
+            value += row[fit->p + j] * a->products[j];
+        row[m] = value;
+        c -= row[fit->r] * value;
+    }
+    fit->c[m] = c;
+}
+
+/* How far c can be off. */
+static double error_of(const Search *a, const Regression *fit)
+{
+    double weight = 1.0;
+    for (Int i = 0; i < fit->k; i++)
+        weight += fabs(fit->c[fit->p + i]);
+    return a->error * weight;
+}
+
+/* The place of the first number, from a place on, that is at least ``bar`` in absolute value. */
+VECTORISED static Int next_above(const double *numbers, Int from, Int p, double bar)
+{
+    for (Int first = from; first < p; first += STRIP) {
+        Int above = 0, end = least_int(first + STRIP, p);
+        for (Int m = first; m < end; m++)
+            above += fabs(numbers[m]) >= bar;
+        for (Int m = first; above > 0 && m < end; m++)
+            if (fabs(numbers[m]) >= bar)
+                return m;
+    }
+    return p;
+}
+
+/* The first of the largest candidates, by exact covariances; leaves its products. Those that come
+   within rounding of ``place``, the largest rough one, are compared. */
+static Int settle(const Search *a, const Regression *fit, Int place, double error)
+{
+    Int found = place, top = 0;
+    double bar = fabs(fit->c[place]) - 2.0 * error;
+    for (Int m = next_above(fit->c, 0, fit->p, bar); m < fit->p;
+         m = next_above(fit->c, m + 1, fit->p, bar)) {
+        /* Who is no candidate has none. */
+        if (fit->c[m] == 0.0)
+            continue;
+        make_exact(a, fit, m);
+        if (magnitude(fit->c[m]) - TIE > top) {
+            found = m;
+            memcpy(a->best_products, a->products, (fit->k + 1) * sizeof(double));
+        }
+        top = most_int(top, magnitude(fit->c[m]));
+    }
+    return found;
+}
 
 /* The member whose removal costs least, of those that may go, or -1; and what it costs. */
 static Int weakest_member(const Regression *fit, Int kept, double *cost)
@@ -319,6 +397,10 @@ static void obey(const Search *a, const Regression *fit, Int order, Choice *choi
     a->state[TOLD]++;
     if (!fit->profile) {
         choice->added = order;
+        if (a->rough != NULL) {
+            make_exact(a, fit, order);
+            memcpy(a->best_products, a->products, (fit->k + 1) * sizeof(double));
+        }
         choice->gain = 0.5 * fit->c[order] * fit->c[order];
         choice->fall = INFINITY;
         return;
@@ -328,6 +410,14 @@ static void obey(const Search *a, const Regression *fit, Int order, Choice *choi
             choice->removed = i;
     if (order >= 0 && fit->v[order] >= a->smallest)
         choice->added = order;
+}
+
+/* Whether a candidate is not worth its while that gains so much. */
+static bool is_poor(const Search *a, Int node, double rss, Choice *choice, double gain)
+{
+    choice->gain = gain;
+    choice->fall = -log(most(1.0 - 2.0 * gain / most(rss, a->smallest), 1e-300));
+    return gain <= a->thresholds[node] || choice->fall <= a->drop;
 }
 
 /* Choose the next step; false when the regression has ended. */
@@ -352,12 +442,19 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     }
     Int place = look(a, fit, node, weakest, choice);
     double best = fit->gains[place];
-    choice->gain = 0.5 * best * (fit->profile ? 1.0 : best);
-    choice->fall = -log(most(1.0 - 2.0 * choice->gain / most(rss, a->smallest), 1e-300));
-    bool poor = choice->gain <= a->thresholds[node] || choice->fall <= a->drop;
-    if (fit->profile)
+    if (fit->profile) {
+        bool poor = is_poor(a, node, rss, choice, 0.5 * best);
         return choice->removed >= 0 ||
                go_up_or_down(a, fit, place, weakest, poor, spent, choice);
+    }
+    if (a->rough != NULL) {
+        double error = error_of(a, fit), highest = fabs(best) + error;
+        if (is_poor(a, node, rss, choice, 0.5 * highest * highest))
+            return false;
+        place = settle(a, fit, place, error);
+        best = fit->c[place];
+    }
+    bool poor = is_poor(a, node, rss, choice, 0.5 * best * best);
     choice->added = place;
     choice->sought = true;
     if (a->entries.size > 0)
@@ -365,13 +462,30 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     return !poor;
 }
 
+VECTORISED static void widen(const float *single, Int size, double *restrict row)
+{
+    for (Int m = 0; m < size; m++)
+        row[m] = single[m];
+}
+
+/* Row i of the correlations in a block. */
+static void copy_row(const Search *a, Int block, Int i, double *row)
+{
+    Int place = block * a->block_size + i * a->p;
+    if (a->rough != NULL)
+        widen(a->rough + place, a->p, row);
+    else
+        memcpy(row, a->S + place, a->p * sizeof(double));
+}
+
 /* Remove a member; the covariances of candidates that were rejected before count again. */
-static void take_out(const Search *a, Regression *fit, const double *S, Int w)
+static void take_out(const Search *a, Regression *fit, Int block, Int w)
 {
     remove_member(fit, w);
     for (Int e = 0; e < a->state[REJECTED]; e++) {
         Int m = fit->rejected[e];
-        fit->c[m] = S[fit->r * a->p + m];
+        Int place = block * a->block_size + fit->r * a->p + m;
+        fit->c[m] = a->rough != NULL ? a->rough[place] : a->S[place];
         for (Int i = 0; i < fit->k; i++)
             fit->c[m] -= row_of(fit, i)[fit->r] * row_of(fit, i)[m];
     }
@@ -379,11 +493,17 @@ static void take_out(const Search *a, Regression *fit, const double *S, Int w)
 }
 
 /* Add a variable; false where it is a combination of the active ones: its gain is rounding. */
-static bool bring_in(const Search *a, Regression *fit, const double *S, const Choice *choice)
+static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *choice)
 {
     Int p = fit->p, k = fit->k, t = choice->added;
     double *row = row_of(fit, k);
-    memcpy(row, S + t * p, p * sizeof(double));
+    copy_row(a, block, t, row);
+    if (a->rough != NULL) {
+        row[t] = 1.0;
+        row[fit->r] = a->best_products[k];
+        for (Int i = 0; i < k; i++)
+            row[fit->members[i]] = a->best_products[i];
+    }
     memset(row + p, 0, k * sizeof(double));
     double variance = 1.0 - subtract(fit->M, fit->width, k, t, p + k, row);
     if (choice->sought && variance < a->smallest) {
@@ -402,12 +522,11 @@ static bool bring_in(const Search *a, Regression *fit, const double *S, const Ch
 /* One regression, from where ``state`` says; false when work or room is used up before its end. */
 static bool run_node(const Search *a, Regression *fit, Int node)
 {
-    Int *state = a->state, p = a->p;
-    const double *S = a->S + a->blocks[node] * a->block_size;
+    Int *state = a->state, p = a->p, block = a->blocks[node];
     fit->r = a->rows.at[node];
     fit->k = state[SIZE];
     if (fit->k == 0) {
-        memcpy(fit->c, S + fit->r * p, p * sizeof(double));
+        copy_row(a, block, fit->r, fit->c);
         for (Int m = 0; fit->profile && m < p; m++)
             fit->v[m] = 1.0;
         fit->v[fit->r] = UNKNOWN;
@@ -434,9 +553,9 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         Int other = choice.added;
         if (choice.removed >= 0) {
             other = -1 - fit->members[choice.removed];
-            take_out(a, fit, S, choice.removed);
+            take_out(a, fit, block, choice.removed);
         }
-        if (choice.added >= 0 && !bring_in(a, fit, S, &choice))
+        if (choice.added >= 0 && !bring_in(a, fit, block, &choice))
             continue;
         if (!fit->profile) {
             double *line = a->output.at + 4 * steps;
@@ -456,7 +575,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
 /* Node i is row ``rows[i]`` of ``S[blocks[i]]``. ``told`` are steps to take first, t for an addition
    and -1 - t for a removal, ``barred`` variables never to take. A forward step needs a gain above
    ``thresholds[i]`` and a fall of log RSS above ``drop``; ``smallest`` is the variance of what is
-   determined.
+   determined. Where S is rough, the table has the rows whose products it is, up to the error.
 
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
@@ -469,7 +588,10 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Arguments args = arguments("search", values, count);
     Search a;
     Regression fit;
-    PyArrayObject *S = array(&args, 3, 'f', sizeof(double));
+    bool rough = count > 0 && is_array(values[0], 3, 'f', sizeof(float));
+    PyArrayObject *S = array(&args, 3, 'f', rough ? sizeof(float) : sizeof(double));
+    a.table = matrix(&args);
+    a.error = number(&args);
     a.blocks = ints(&args).at;
     a.rows = ints(&args);
     a.told = take_lists(&args);
@@ -497,7 +619,12 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     close_group(&args, &records);
     if (!complete(&args))
         return NULL;
-    a.S = PyArray_DATA(S);
+    a.products = malloc(2 * (rejected.size + 1) * sizeof(double));
+    if (a.products == NULL)
+        return PyErr_NoMemory();
+    a.best_products = a.products + rejected.size + 1;
+    a.S = rough ? NULL : PyArray_DATA(S);
+    a.rough = rough ? PyArray_DATA(S) : NULL;
     a.p = fit.p = PyArray_DIM(S, 2);
     a.block_size = PyArray_DIM(S, 1) * a.p;
     a.room = rejected.size;
@@ -518,6 +645,7 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         ended = run_node(&a, &fit, node);
     }
     Py_END_ALLOW_THREADS
+    free(a.products);
     return PyBool_FromLong(ended);
 }
 

@@ -17,7 +17,9 @@ TURN: int
 PLACES: int
 
 def search(
-    S: NDArray[float64],
+    S: NDArray[float32] | NDArray[float64],
+    table: NDArray[float64],
+    error: float,
     blocks: NDArray[int64],
     rows: NDArray[int64],
     told: Lists,

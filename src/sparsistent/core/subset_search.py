@@ -20,6 +20,7 @@ from scipy import sparse
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.node_search import (
+    NO_TABLE,
     Integers,
     NodeSteps,
     Progress,
@@ -136,6 +137,8 @@ def best_sets(
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
             S[None],
+            NO_TABLE,
+            0.0,
             none,
             np.array([r]),
             (np.array([0, replay.size]), replay),

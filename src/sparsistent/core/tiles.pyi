@@ -10,6 +10,14 @@ def scan_tile(
     columns: NDArray[int32],
     /,
 ) -> tuple[int, int]: ...
+def mirror(
+    S: NDArray[float32] | NDArray[float64],
+    top: int,
+    bottom: int,
+    left: int,
+    right: int,
+    /,
+) -> None: ...
 def pair_products(
     unit: NDArray[float64],
     i: NDArray[int64],

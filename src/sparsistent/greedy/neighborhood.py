@@ -16,6 +16,7 @@ compared with the fall of log RSS instead, which is the same for all units of me
 are the same on both: only where they end differs.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, overload
@@ -28,6 +29,7 @@ from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments
 from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
+from sparsistent.core.screening import LARGEST_ERROR, product_error
 from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.path import Path, Step
@@ -38,6 +40,8 @@ Integers = NDArray[np.int64]
 
 # All correlations are made when they fit in this many bytes.
 CORRELATION_BYTES = 1 << 30
+# Up to this many variables they are made in double precision at once.
+MOST_EXACT = 400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,7 +190,10 @@ def neighborhood_greedy(
     rule = Rule(least, threshold if relative else 0.0, nu, forced, barred)
     rows = _rows(moments)
     first, second = (progress, None) if gain == "coordinate" else _halves(progress)
-    if rows is None:
+    if rows is None and gain == "coordinate" and _rough_will_do(moments, rule):
+        assert moments.unit is not None
+        steps = search_correlations(moments.rough_correlation(), rule, first, moments.unit)
+    elif rows is None:
         steps = search_correlations(moments.correlation, rule, first)
     else:
         steps = search_rows(rows, rule, first)
@@ -223,6 +230,14 @@ def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None
 def _rows(moments: Moments) -> Array | None:
     """The rows to work from where not all correlations fit, else None."""
     return None if 8 * moments.scale.size**2 <= CORRELATION_BYTES else moments.unit
+
+
+def _rough_will_do(moments: Moments, rule: Rule) -> bool:
+    """Whether correlations in single precision are made sooner and settle most decisions."""
+    if moments.has_all or moments.unit is None or moments.scale.size <= MOST_EXACT:
+        return False
+    needed = math.sqrt(max(2.0 * float(rule.thresholds.min()), -math.expm1(-rule.drop)))
+    return product_error(moments.unit.shape[1], 2.0**-24) <= LARGEST_ERROR * needed
 
 
 def _node_paths(steps: NodeSteps, variance: Array, threshold: float, relative: bool) -> NodePaths:
