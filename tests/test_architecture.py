@@ -81,6 +81,8 @@ def stubs():
                 yield path.stem, node.name, types
 
 
+# A user's table is not copied to be read.
+ANY_LAYOUT = {("columns.standardise", (0, None))}
 KERNELS = {f"{module}.{name}": (module, name, types) for module, name, types in stubs()}
 
 
@@ -157,7 +159,8 @@ def test_a_kernel_takes_what_its_stub_says_and_nothing_else(kernel):
         if isinstance(value, np.ndarray):
             swapped = value.dtype.newbyteorder() if value.itemsize > 1 else np.dtype(np.float16)
             strided = np.zeros((4,) * value.ndim, value.dtype)[(slice(None, None, 2),) * value.ndim]
-            others += [0.5, value.astype(np.float16), value[None], value.astype(swapped), strided]
+            others += [0.5, value.astype(np.float16), value[None], value.astype(swapped)]
+            others += [strided] if (kernel, place) not in ANY_LAYOUT else []
         for other in others:
             with pytest.raises(TypeError):
                 function(*with_value(arguments, place, other))

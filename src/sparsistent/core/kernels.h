@@ -139,14 +139,20 @@ INLINED void close_group(Arguments *args, Arguments *items)
     args->failed |= !complete(items);
 }
 
-INLINED bool is_array(PyObject *value, int dimensions, char kind, int bytes)
+INLINED bool is_of_type(PyObject *value, int dimensions, char kind, int bytes)
 {
     if (!PyArray_Check(value))
         return false;
     PyArrayObject *array = (PyArrayObject *)value;
     return PyArray_NDIM(array) == dimensions && PyArray_DESCR(array)->kind == kind &&
-           PyArray_ITEMSIZE(array) == bytes && PyArray_IS_C_CONTIGUOUS(array) &&
-           PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
+           PyArray_ITEMSIZE(array) == bytes && PyArray_ISALIGNED(array) &&
+           PyArray_ISNOTSWAPPED(array);
+}
+
+INLINED bool is_array(PyObject *value, int dimensions, char kind, int bytes)
+{
+    return is_of_type(value, dimensions, kind, bytes) &&
+           PyArray_IS_C_CONTIGUOUS((PyArrayObject *)value);
 }
 
 /* The next argument as an array with so many dimensions, of a kind of numbers, in C order. */

@@ -5,23 +5,23 @@ scaled back at the end. The table is turned once into ``unit``, one row a variab
 and norm one, so that a correlation is the product of two rows and nobody needs all p² of them;
 who does takes them from `Moments.correlation`, which makes them on first use.
 
-The table is read once and ``unit`` is worked on in pieces that stay in cache: about a tenth of what
-the correlations cost. Scaling by powers of two, which rounds nothing, lets scales from 1e-150 to
-1e150 in one table neither overflow nor vanish.
+The table is read once: that costs a few hundredths of what the correlations do.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isqrt
+from threading import Event
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.core import columns
 from sparsistent.core import tiles as kernels
-from sparsistent.core.threads import all_blas_threads
+from sparsistent.core.threads import all_blas_threads, blas_threads, in_threads
 
 Array = NDArray[np.float64]
 Precision = TypeVar("Precision", np.float32, np.float64)
@@ -34,10 +34,8 @@ LEAST_GAIN = 1e-12
 
 # Correlations that are a sum of more products than this are worth several threads.
 LARGE_PRODUCT = 10**9
-# Entries of a piece of ``unit`` that is standardised in cache.
-PIECE = 1 << 17
-# Below this exponent of two a variance has underflowed; the reciprocal would overflow.
-LEAST_EXPONENT = -1000
+# Entries that a thread standardises at a time: some hundredths of a second.
+PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -119,51 +117,38 @@ def column_moments(
     the effective one.
     """
     n, p = X.shape
-    share = None if weight is None else weight / weight.sum()
-    unit = np.empty((p, n))
-    if X.strides[0] < X.strides[1]:
-        unit[...] = X.T
-    else:
-        _write_transposed(X, unit)
-    location, scale = np.zeros(p), np.empty(p)
-    step = max(1, PIECE // n)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, p, step):
-            piece = slice(start, start + step)
-            center = None if assume_centered else location[piece]
-            scale[piece] = _standardise(unit[piece], center, share)
-    return Moments(location, scale, n if weight is None else effective_size(weight), unit)
-
-
-def _standardise(rows: Array, location: Array | None, share: Array | None) -> Array:
-    """Bring rows to norm one and, where there is a ``location`` to fill, to mean zero: the scales.
-
-    Each sample counts by its share, if these are given, and its values by the root of that.
-
-    The mean is taken twice: the second one takes out what the first one rounded off. Without it a
-    row of three hundred times 0.1 has deviations, all equal, and looks like data.
-    """
-    n = rows.shape[1]
+    share = np.zeros(0) if weight is None else weight / weight.sum()
+    unit, exponent = np.empty((p, n)), np.empty(p, np.int64)
+    mean, largest, norm = np.empty((3, p))
     # Not even the sum of n of the largest floats overflows.
     room = n.bit_length() + 1
-    rows *= 2.0**-room
-    mean = np.zeros(len(rows))
-    if location is not None:
-        for _ in range(2):
-            shift = rows.sum(axis=1) / n if share is None else rows @ share
-            rows -= shift[:, None]
-            mean += shift
-        location[:] = np.ldexp(mean, room)
-    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1))
-    exponent = np.maximum(np.frexp(largest)[1], LEAST_EXPONENT)
-    rows *= np.ldexp(1.0, -exponent)[:, None]
-    if share is not None:
-        rows *= np.sqrt(share)
-    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    rows /= np.where(norm > 0, norm, 1.0)[:, None]
-    root = np.sqrt(n) if share is None else 1.0
-    scale: Array = np.ldexp(norm / root, exponent + room)
-    return np.where(is_constant(largest, mean), 0.0, scale)
+    table = np.require(X, X.dtype.newbyteorder("="), "A")
+    together = max(1, PIECE // n)
+
+    def standardise(first: int, stop: Event) -> None:
+        columns.standardise(
+            table,
+            unit,
+            first,
+            min(first + together, p),
+            assume_centered,
+            room,
+            share,
+            np.sqrt(share),
+            mean,
+            largest,
+            norm,
+            exponent,
+        )
+
+    pieces = range(0, p, together)
+    for _ in in_threads(standardise, pieces, blas_threads() if len(pieces) > 1 else 1):
+        pass
+    with np.errstate(over="ignore", invalid="ignore"):
+        location = np.ldexp(mean, room)
+        scale = np.ldexp(norm / (math.sqrt(n) if weight is None else 1.0), exponent + room)
+    scale[is_constant(largest, mean)] = 0.0
+    return Moments(location, scale, n if weight is None else effective_size(weight), unit)
 
 
 def is_constant(largest: Array, mean: Array) -> NDArray[np.bool_]:
@@ -175,12 +160,12 @@ def _products(unit: NDArray[Precision]) -> NDArray[Precision]:
     """All products of two rows of norm one, by tiles on and above the diagonal."""
     p, n = unit.shape
     correlation = np.empty((p, p), unit.dtype)
-    for rows, columns in upper_tiles(p, tile_side(n)):
-        tile = correlation[rows, columns]
-        np.matmul(unit[rows], unit[columns].T, out=tile)
+    for top, left in upper_tiles(p, tile_side(n)):
+        tile = correlation[top, left]
+        np.matmul(unit[top], unit[left].T, out=tile)
         np.clip(tile, -1.0, 1.0, out=tile)
-        if rows != columns:
-            kernels.mirror(correlation, rows.start, rows.stop, columns.start, columns.stop)
+        if top != left:
+            kernels.mirror(correlation, top.start, top.stop, left.start, left.stop)
     np.fill_diagonal(correlation, 1.0)
     return correlation
 
@@ -191,20 +176,18 @@ def tile_side(n: int) -> int:
     Large enough for BLAS to be fast, and so small that a tile takes a fraction of a second: between
     two tiles Ctrl-C is heard.
     """
-    return min(1024, max(32, isqrt(6_000_000_000 // n)))
+    return min(1024, max(32, math.isqrt(6_000_000_000 // n)))
 
 
 def upper_tiles(p: int, side: int) -> Iterator[tuple[slice, slice]]:
-    """The tiles (rows, columns) that cover a p × p matrix on and above the diagonal."""
+    """The tiles (rows, columns) that cover a p × p matrix on and above the diagonal.
+
+    Sides are about equal, and none is longer than ``side``.
+    """
+    side = -(-p // -(-p // side))
     for top in range(0, p, side):
         for left in range(top, p, side):
             yield slice(top, min(top + side, p)), slice(left, min(left + side, p))
-
-
-def _write_transposed(source: NDArray[np.floating], target: Array) -> None:
-    """Write ``source.T``, some rows at a time, so that a line of cache is read once."""
-    for start in range(0, len(source), 256):
-        target[:, start : start + 256] = source[start : start + 256].T
 
 
 def covariance_moments(S: Array, n_samples: int | None) -> Moments:

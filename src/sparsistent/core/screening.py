@@ -26,7 +26,7 @@ Tile = tuple[slice, slice]
 # Single precision is used where its error is at most this share of the cutoff.
 LARGEST_ERROR = 0.05
 # Directions on which rows are projected to find those that are nearly parallel.
-DIRECTIONS = 4
+DIRECTIONS = 2
 # Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
 SLICE = 20_000_000
 # Up to this many variables all correlations are cheaper than directions.
@@ -160,9 +160,10 @@ def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:
     if moments.unit is None or len(moments.unit) <= FEW:
         return _largest_if_collinear(moments.correlation)
     unit = moments.unit
-    directions = np.random.default_rng(0).normal(size=(unit.shape[1], DIRECTIONS))
-    # The sign is what two rows may differ by.
-    shadow = np.abs(unit @ (directions / np.linalg.norm(directions, axis=0)))
+    directions = np.random.default_rng(0).normal(size=(DIRECTIONS, unit.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    # The sign is what two rows may differ by. One by one, they are read as fast as memory allows.
+    shadow = np.stack([np.abs(unit @ direction) for direction in directions], axis=1)
     pair = _closest_rows(unit, shadow)
     return (
         None if pair is None else (*pair, float(np.clip(unit[pair[0]] @ unit[pair[1]], -1.0, 1.0)))
