@@ -49,14 +49,7 @@ VECTORISED static double center(double *restrict x, Int n, const double *share)
     return mean;
 }
 
-/* The largest number in absolute value; NaN where one is not finite. */
-VECTORISED static double largest_of(const double *x, Int n)
-{
-    Int bits = 0;
-    for (Int a = 0; a < n; a++)
-        bits = most_int(bits, magnitude(x[a]));
-    return of_magnitude(bits);
-}
+LARGEST_OF
 
 /* Bring a row to norm one: its norm before, after the factor and the roots of shares. */
 VECTORISED static double normalise(double *restrict x, Int n, double factor, const double *root)

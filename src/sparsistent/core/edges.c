@@ -56,6 +56,17 @@ static PyObject *as_tuple(Pair pair)
     return Py_BuildValue("LLd", (long long)pair.i, (long long)pair.j, pair.gain);
 }
 
+LARGEST_OF
+
+/* The least of some numbers that are not negative. */
+VECTORISED static double least_of(const double *x, Int n)
+{
+    Int bits = magnitude(INFINITY);
+    for (Int k = 0; k < n; k++)
+        bits = least_int(bits, magnitude(x[k]));
+    return of_magnitude(bits);
+}
+
 /* How many entries of W differ from those of S by more than that. */
 VECTORISED static Int count_different(const double *s, const double *w, Int size, double need)
 {
@@ -119,21 +130,22 @@ static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssi
     Floats cost = floats(&args), tops = floats(&args);
     if (!complete(&args))
         return NULL;
-    Int best = 0;
-    for (Int b = 0; b < (end + BLOCK - 1) / BLOCK; b++) {
+    Int blocks = (end + EDGE_BLOCK - 1) / EDGE_BLOCK;
+    for (Int b = 0; b < blocks; b++)
         if (tops.at[b] == UNKNOWN) {
-            tops.at[b] = INFINITY;
-            for (Int e = most_int(b * BLOCK, kept); e < least_int((b + 1) * BLOCK, end); e++) {
+            Int first = most_int(b * EDGE_BLOCK, kept), last = least_int((b + 1) * EDGE_BLOCK, end);
+            for (Int e = first; e < last; e++)
+                /* Rounding can make less than nothing of an edge that is worth nothing. */
                 if (cost.at[e] == UNKNOWN)
-                    cost.at[e] = cost_of(sample.at[e], sample.at[e], theta.at[e]);
-                tops.at[b] = least(tops.at[b], cost.at[e]);
-            }
+                    cost.at[e] = most(cost_of(sample.at[e], sample.at[e], theta.at[e]), 0.0);
+            tops.at[b] = least_of(cost.at + first, last - first);
         }
-        if (tops.at[b] < tops.at[best])
-            best = b;
-    }
-    Int e = best * BLOCK;
-    while (e < end - 1 && cost.at[e] != tops.at[best])
+    double cheapest = least_of(tops.at, blocks);
+    Int b = 0;
+    while (b < blocks - 1 && tops.at[b] != cheapest)
+        b++;
+    Int e = most_int(b * EDGE_BLOCK, kept);
+    while (e < end - 1 && cost.at[e] != cheapest)
         e++;
     return PyLong_FromLongLong(e);
 }
@@ -154,7 +166,7 @@ static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssi
         drift.at[k] += amounts.at[c];
         double x = height.at[k] + SLOPE * drift.at[k];
         bound.at[k] = x * x < TAME_GAIN ? x * x : INFINITY;
-        tops.at[k / BLOCK] = UNKNOWN;
+        tops.at[k / NODE_BLOCK] = UNKNOWN;
     }
     Py_RETURN_NONE;
 }
@@ -185,21 +197,26 @@ static double correlation(const Search *a, Int k, Int m)
                     : row[m];
 }
 
+/* The largest |w| of entries whose correlation nobody has asked for. */
+VECTORISED static double largest_unknown(const double *s, const double *w, Int size)
+{
+    Int bits = 0;
+    for (Int k = 0; k < size; k++)
+        bits = most_int(bits, s[k] == 0.0 ? magnitude(w[k]) : 0);
+    return of_magnitude(bits);
+}
+
 /* Take the gains in row k of W, and its bound. */
 static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
 {
     Int begin = rows->first[k], size = rows->size[k], end = begin + size;
     double hidden = 0.0;
     if (rows->sparse) {
-        hidden = need - a->reach;
-        for (Int slot = begin; slot < end; slot++)
-            if (rows->s[slot] == 0.0) {
-                double w = fabs(rows->w[slot]);
-                if (w > a->reach)
-                    rows->s[slot] = correlation(a, k, rows->column[slot]);
-                else
-                    hidden = most(hidden, need - a->reach + w);
-            }
+        double unknown = largest_unknown(rows->s + begin, rows->w + begin, size);
+        for (Int slot = begin; unknown > a->reach && slot < end; slot++)
+            if (rows->s[slot] == 0.0 && fabs(rows->w[slot]) > a->reach)
+                rows->s[slot] = correlation(a, k, rows->column[slot]);
+        hidden = need - a->reach + least(unknown, a->reach);
     }
     double largest = largest_difference(rows->s + begin, rows->w + begin, size);
     double best = 0.0;
@@ -226,21 +243,19 @@ static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
 static Pair look_at_rows(const Rows *rows, const Search *a)
 {
     double need = least_difference(a->threshold), *tops = a->tops.at, *bound = a->bound.at;
+    Int p = a->bound.size;
     while (true) {
-        Int best = 0;
-        for (Int b = 0; b < a->tops.size; b++) {
-            if (tops[b] == UNKNOWN) {
-                tops[b] = 0.0;
-                for (Int k = b * BLOCK; k < least_int((b + 1) * BLOCK, a->bound.size); k++)
-                    tops[b] = most(tops[b], bound[k]);
-            }
-            if (tops[b] > tops[best])
-                best = b;
-        }
-        if (!(tops[best] > a->threshold))
+        for (Int b = 0; b < a->tops.size; b++)
+            if (tops[b] == UNKNOWN)
+                tops[b] = largest_of(bound + b * NODE_BLOCK, least_int(NODE_BLOCK, p - b * NODE_BLOCK));
+        double top = largest_of(tops, a->tops.size);
+        if (!(top > a->threshold))
             return (Pair){-1, -1, a->threshold};
-        Int k = best * BLOCK;
-        while (bound[k] != tops[best])
+        Int best = 0;
+        while (tops[best] != top)
+            best++;
+        Int k = best * NODE_BLOCK;
+        while (bound[k] != top)
             k++;
         double height = a->height.at[k], drift = a->drift.at[k];
         if (drift <= a->tolerance && a->partner[k] >= 0 && bound[k] < INFINITY)
@@ -275,6 +290,22 @@ static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t
     best = look_at_rows(&rows, &a);
     Py_END_ALLOW_THREADS
     return as_tuple(best);
+}
+
+/* Nothing where a sparse row has no such entry. */
+static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("entry", values, count);
+    Rows rows = take_rows(&args);
+    Int i = integer(&args), j = integer(&args);
+    if (!complete(&args))
+        return NULL;
+    Int first = rows.first[i], size = rows.size[i], c = rows.sparse ? 0 : j;
+    while (rows.sparse && c < size && rows.column[first + c] != j)
+        c++;
+    if (c == size)
+        return Py_BuildValue("dd", 0.0, 0.0);
+    return Py_BuildValue("dd", rows.w[first + c], rows.s[first + c]);
 }
 
 /* Those that compete are pairs one of whose ends has a covariance above ``strong`` with i or j. */
@@ -314,6 +345,7 @@ static PyMethodDef kernels[] = {
            "Rise of the loss when an edge's entry is set to zero and all others stay."),
     KERNEL(best_of_all, "The pair of a dense W with the largest gain above a threshold, or -1, -1."),
     KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1."),
+    KERNEL(entry, "W_ij, and S_ij where it is known: 0 where it is not."),
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
     KERNEL(update_bounds, "Bounds of the gains in rows of W after a change by at most so much."),
@@ -328,7 +360,8 @@ PyMODINIT_FUNC PyInit_edges(void)
 {
     PyObject *module = new_module(&definition);
     if (module != NULL) {
-        PyModule_AddIntConstant(module, "BLOCK", BLOCK);
+        PyModule_AddIntMacro(module, NODE_BLOCK);
+        PyModule_AddIntMacro(module, EDGE_BLOCK);
         PyModule_AddObject(module, "UNKNOWN", PyFloat_FromDouble(UNKNOWN));
         PyModule_AddObject(module, "BARRED", PyFloat_FromDouble(BARRED));
     }

@@ -11,7 +11,8 @@ Rows = tuple[
     NDArray[float64],
     NDArray[float64],
 ]
-BLOCK: int
+NODE_BLOCK: int
+EDGE_BLOCK: int
 UNKNOWN: float
 BARRED: float
 
@@ -46,6 +47,12 @@ def best_pair(
     tolerance: float,
     /,
 ) -> tuple[int, int, float]: ...
+def entry(
+    rows: Rows,
+    i: int,
+    j: int,
+    /,
+) -> tuple[float, float]: ...
 def best_beside(
     rows: Rows,
     i: int,

@@ -34,8 +34,9 @@
 #define UNKNOWN 1e300
 /* In place of the correlation of a pair that must not become an edge. */
 #define BARRED -1e300
-/* Nodes whose largest gain, or edges whose least cost, is kept as one number. */
-#define BLOCK 128
+/* Nodes whose largest gain is kept as one number, and edges whose least cost is. */
+#define NODE_BLOCK 128
+#define EDGE_BLOCK 32
 
 /* One binary serves all processors of a family: loops marked so are compiled once for each set of
    vector instructions, and the best is chosen when the module is loaded. */
@@ -252,6 +253,16 @@ INLINED double of_magnitude(Int bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+
+/* The largest of some numbers in absolute value; NaN where one is not finite. */
+#define LARGEST_OF                                                                                 \
+    VECTORISED static double largest_of(const double *x, Int n)                                    \
+    {                                                                                              \
+        Int bits = 0;                                                                              \
+        for (Int k = 0; k < n; k++)                                                                \
+            bits = most_int(bits, magnitude(x[k]));                                                \
+        return of_magnitude(bits);                                                                 \
+    }
 
 #define KERNEL(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
 #define END_OF_KERNELS {NULL, NULL, 0, NULL}

@@ -15,8 +15,8 @@
    changed edge's ends is large enough to matter. Its part of W is a small dense matrix V, into which
    a row is copied when it is first needed, and from which the rows that were put right are written
    back. Only a node all of whose neighbours are in the block can be put right there. ``nodes`` are
-   those of the block, ``place[k]`` is where node k stands among them, or -1. rows.h says how W and
-   the graph are kept. */
+   those of the block, ``place[k]`` is where node k stands among them, or -1, and ``slots`` says of
+   each entry of V where it stands in its row of W, or -1. rows.h says how W and the graph are kept. */
 
 #include "rows.h"
 
@@ -34,22 +34,30 @@
 enum { ABSENT, LOADED, RIGHT };
 /* While a new edge has come only part of its way, the refit is looser by this factor. */
 #define ON_THE_WAY 100.0
+/* Entries of sparse rows that change by less than this share of what is dropped stay as they are:
+   most of what is far away, and to write it would cost more than all the rest. */
+#define NEGLIGIBLE 0.3
 /* A new edge that must come in smaller steps than this does not come. */
 #define LEAST_STEP 1e-6
 
 typedef struct {
     double *V;
     Int size;
-    Int *nodes, *place, *state;
+    Int *nodes, *state;
+    int32_t *place, *slots;
 } Block;
 
 static Block take_block(Arguments *args)
 {
     Arguments items = group(args);
     Matrix V = matrix(&items);
-    Ints nodes = ints(&items), place = ints(&items), state = ints(&items);
+    Ints nodes = ints(&items);
+    Places place = places(&items);
+    Ints state = ints(&items);
+    PyArrayObject *slots = array(&items, 2, 'i', sizeof(int32_t));
     close_group(args, &items);
-    return (Block){V.at, nodes.size, nodes.at, place.at, state.at};
+    int32_t *first = slots == NULL ? NULL : PyArray_DATA(slots);
+    return (Block){V.at, nodes.size, nodes.at, state.at, place.at, first};
 }
 
 /* Coefficients of node k of V on its members: its residual variance, 1 − S_kN β. Returns 0 where
@@ -89,10 +97,10 @@ static double regress(const double *V, Int u, const Int *member, Int size, Int k
 }
 
 /* Put a node in a block, unless it is there. */
-static void enter(Int *place, Int *found, Int *count, Int k)
+static void enter(int32_t *place, Int *found, Int *count, Int k)
 {
     if (place[k] < 0) {
-        place[k] = *count;
+        place[k] = (int32_t)*count;
         found[(*count)++] = k;
     }
 }
@@ -104,7 +112,8 @@ static PyObject *open_block(PyObject *module, PyObject *const *values, Py_ssize_
     Arguments args = arguments("open_block", values, count);
     Rows rows = take_rows(&args);
     Edges edges = take_edges(&args);
-    Int *place = ints(&args).at, *found = ints(&args).at;
+    int32_t *place = places(&args).at;
+    Int *found = ints(&args).at;
     Ints starts = ints(&args);
     double level = number(&args);
     if (!complete(&args))
@@ -128,11 +137,17 @@ static void load_row(const Block *block, const Rows *rows, Int a)
 {
     Int u = block->size, k = block->nodes[a], first = rows->first[k];
     double *row = block->V + a * u;
-    memset(row, 0, u * sizeof(double));
-    for (Int c = 0; c < rows->size[k]; c++) {
-        Int b = block->place[node_at(rows, first + c, c)];
-        if (b >= 0)
+    int32_t *slots = block->slots + a * u;
+    for (Int b = 0; b < u; b++) {
+        slots[b] = rows->sparse ? -1 : (int32_t)block->nodes[b];
+        row[b] = rows->sparse ? 0.0 : rows->w[first + block->nodes[b]];
+    }
+    for (Int c = 0; rows->sparse && c < rows->size[k]; c++) {
+        Int b = block->place[rows->column[first + c]];
+        if (b >= 0) {
             row[b] = rows->w[first + c];
+            slots[b] = (int32_t)c;
+        }
     }
     for (Int b = 0; b < u; b++)
         if (block->state[b] == RIGHT)
@@ -290,7 +305,7 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             double theta = -beta[a] / variance;
             estimate->change[e] += theta - estimate->theta[e];
             estimate->theta[e] = theta;
-            estimate->cost[e] = estimate->cost_tops[e / BLOCK] = UNKNOWN;
+            estimate->cost[e] = estimate->cost_tops[e / EDGE_BLOCK] = UNKNOWN;
             double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
             estimate->pending[other] += fabs(theta) * largest * weight;
             if (estimate->pending[other] > limit_now && !waiting[m]) {
@@ -465,37 +480,42 @@ static void append(const Rows *rows, Int k, Int m, double value)
     }
 }
 
+/* A new entry of a block, of which its twin knows if it is in a row that was loaded. */
+static void append_once(const Block *block, const Rows *rows, Int a, Int b)
+{
+    Int u = block->size, k = block->nodes[a], m = block->nodes[b];
+    block->slots[b * u + a] = (int32_t)rows->size[m];
+    append(rows, k, m, block->V[a * u + b]);
+}
+
 /* Write the rows of a block that were put right back, and what they say of other rows. */
-static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts,
-                       double *rest)
+static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts)
 {
     Int u = block->size;
     memset(amounts, 0, u * sizeof(double));
     for (Int a = 0; a < u; a++) {
         if (block->state[a] != RIGHT)
             continue;
-        Int k = block->nodes[a], first = rows->first[k], size = rows->size[k];
+        Int k = block->nodes[a];
         const double *row = block->V + a * u;
-        double largest = 0.0;
-        for (Int b = 0; b < u; b++)
-            rest[b] = fabs(row[b]);
-        for (Int c = 0; c < size; c++) {
-            Int slot = first + c, m = node_at(rows, slot, c), b = block->place[m];
-            if (b < 0)
+        const int32_t *slots = block->slots + a * u;
+        /* An edge that comes in ever smaller steps does so between the first two nodes. */
+        double largest = 0.0, negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
+        for (Int b = 0; b < u; b++) {
+            bool kept = slots[b] >= 0;
+            Int slot = rows->first[k] + slots[b], m = block->nodes[b];
+            double x = fabs(row[b] - (kept ? rows->w[slot] : 0.0));
+            if (x <= (kept ? negligible : drop))
                 continue;
-            double x = fabs(row[b] - rows->w[slot]);
-            rows->w[slot] = row[b];
-            rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = row[b];
+            if (kept) {
+                rows->w[slot] = row[b];
+                rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = row[b];
+            } else {
+                append_once(block, rows, a, b);
+            }
             largest = most(largest, x);
             amounts[b] = most(amounts[b], x);
-            rest[b] = 0.0;
         }
-        for (Int b = 0; b < u; b++)
-            if (rest[b] > drop) {
-                largest = most(largest, rest[b]);
-                amounts[b] = most(amounts[b], rest[b]);
-                append(rows, k, block->nodes[b], row[b]);
-            }
         amounts[a] = most(amounts[a], largest);
     }
 }
@@ -516,27 +536,22 @@ static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize
     if (rows.sparse && need > rows.capacity)
         return new_floats(0);
     PyObject *amounts = new_floats(u);
-    double *rest = malloc((u + 1) * sizeof(double));
-    if (amounts == NULL || rest == NULL) {
-        Py_XDECREF(amounts);
-        free(rest);
-        return PyErr_NoMemory();
-    }
+    if (amounts == NULL)
+        return NULL;
     Py_BEGIN_ALLOW_THREADS
-    write_rows(&block, &rows, drop, data(amounts), rest);
+    write_rows(&block, &rows, drop, data(amounts));
     Py_END_ALLOW_THREADS
-    free(rest);
     return amounts;
 }
 
 /* Covariances of the nodes before ``middle``, on one side of an edge, with those after it. */
-static void cross(const Rows *rows, Int *where, const Int *nodes, const double *value, Int middle,
+static void cross(const Rows *rows, int32_t *where, const Int *nodes, const double *value, Int middle,
                   Int count, double sample, double drop)
 {
     for (Int a = 0; a < middle; a++) {
         Int k = nodes[a], before = rows->sparse ? rows->size[k] : 0;
         for (Int c = 0; c < before; c++)
-            where[rows->column[rows->first[k] + c]] = c;
+            where[rows->column[rows->first[k] + c]] = (int32_t)c;
         for (Int b = middle; b < count; b++) {
             Int m = nodes[b], c = rows->sparse ? where[m] : m;
             double y = sample * value[a] * value[b];
@@ -562,7 +577,7 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
 {
     Arguments args = arguments("join", values, count);
     Rows rows = take_rows(&args);
-    Int *where = ints(&args).at;
+    int32_t *where = places(&args).at;
     Int i = integer(&args), j = integer(&args);
     double sample = number(&args), drop = number(&args);
     if (!complete(&args))

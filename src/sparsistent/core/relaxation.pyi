@@ -1,7 +1,7 @@
 from numpy import float64, int32, int64
 from numpy.typing import NDArray
 
-Block = tuple[NDArray[float64], NDArray[int64], NDArray[int64], NDArray[int64]]
+Block = tuple[NDArray[float64], NDArray[int64], NDArray[int32], NDArray[int64], NDArray[int32]]
 Rows = tuple[
     NDArray[int64],
     NDArray[int64],
@@ -30,7 +30,7 @@ RIGHT: int
 def open_block(
     rows: Rows,
     edges: Edges,
-    place: NDArray[int64],
+    place: NDArray[int32],
     found: NDArray[int64],
     starts: NDArray[int64],
     level: float,
@@ -71,7 +71,7 @@ def close_block(
 ) -> NDArray[float64]: ...
 def join(
     rows: Rows,
-    where: NDArray[int64],
+    where: NDArray[int32],
     i: int,
     j: int,
     sample: float,

@@ -50,7 +50,7 @@ class Candidates:
         self.kept = kept
         self.threshold = max(threshold, LEAST_GAIN)
         self._reach = COVARIANCE_SHARE * least_difference(self.threshold)
-        blocks = -(-fit.p // kernels.BLOCK)
+        blocks = -(-fit.p // kernels.NODE_BLOCK)
         self._height = np.full(fit.p, 2.0)
         self._drift = np.full(fit.p, 2.0)
         self._bound = np.full(fit.p, np.inf)

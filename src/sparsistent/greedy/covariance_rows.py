@@ -17,16 +17,19 @@ from numpy.typing import NDArray
 from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
-from sparsistent.greedy.graph import Integers, doubled
+from sparsistent.greedy.graph import Integers, with_room
 
 Places = NDArray[np.int32]
-BlockArrays = tuple[Array, Integers, Integers, Integers]
+BlockArrays = tuple[Array, Integers, Places, Integers, Places]
 RowArrays = tuple[Integers, Integers, Integers, Integers, Places, Places, Array, Array]
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
 MOST_DENSE = 600
 # Where more than this share of all pairs are candidates, a matrix is better at any size.
 MOST_CANDIDATES = 0.05
+# Sparse rows have this many times the room that they need at first. What nobody uses takes no
+# memory, and to move to a larger place takes time.
+ROOM = 32
 # Where no threshold says who is one, so many variables are asked whether they have correlations of
 # more than so many standard deviations, and, if nobody knows the number of samples, of more than
 # this.
@@ -57,10 +60,14 @@ class CovarianceRows:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Twins share the correlations, which nobody changes."""
-        names = ["first", "size", "room", "used", "column", "twin", "w"]
-        if not self.is_dense:
-            names.append("s")
-        return replace(self, **{name: getattr(self, name).copy() for name in names})
+        names = ["first", "size", "room", "used"]
+        own = {name: getattr(self, name).copy() for name in names}
+        if self.is_dense:
+            return replace(self, **own, w=self.w.copy())
+        for name in ("column", "twin", "w", "s"):
+            values = getattr(self, name)
+            own[name] = with_room(values[: int(self.used[0])], values.size)
+        return replace(self, **own)
 
     @property
     def is_dense(self) -> bool:
@@ -97,13 +104,11 @@ class CovarianceRows:
             return float(self.source[i, j])
         return float(self.source[i] @ self.source[j])
 
-    def entry(self, i: int, j: int) -> float:
-        """W_ij."""
-        if self.is_dense:
-            return float(self.matrix[i, j])
-        start = int(self.first[i])
-        place = np.flatnonzero(self.column[start : start + int(self.size[i])] == j)
-        return float(self.w[start + place[0]]) if place.size else 0.0
+    def entry(self, i: int, j: int) -> tuple[float, float]:
+        """W_ij and S_ij."""
+        w, s = edges.entry(self.arrays, i, j)
+        known = s not in (0.0, edges.BARRED)
+        return w, s if known else self.correlation(i, j)
 
     def row(self, node: int) -> Array:
         """The entries of a row, all or those that are kept."""
@@ -139,9 +144,13 @@ class CovarianceRows:
         if self.is_dense:
             self.matrix[np.ix_(nodes, nodes)] = V
             return
-        place = np.full(len(self.source), -1)
+        place = np.full(len(self.source), -1, np.int32)
         place[nodes] = np.arange(nodes.size)
-        self.write((V, nodes, place, np.full(nodes.size, relaxation.RIGHT)), drop)
+        block = new_block(nodes, place)
+        for a in range(nodes.size):
+            relaxation.load(block, self.arrays, a)
+        block[0][:], block[3][:] = V, relaxation.RIGHT
+        self.write(block, drop)
 
     def write(self, block: BlockArrays, drop: float) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
@@ -154,10 +163,18 @@ class CovarianceRows:
     def grow(self) -> None:
         """Have twice the room for entries of sparse rows."""
         # One after the other, so that no two are in memory twice.
-        self.column = doubled(self.column)
-        self.twin = doubled(self.twin)
-        self.w = doubled(self.w)
-        self.s = doubled(self.s)
+        room = 2 * self.w.size
+        self.column = with_room(self.column, room)
+        self.twin = with_room(self.twin, room)
+        self.w = with_room(self.w, room)
+        self.s = with_room(self.s, room)
+
+
+def new_block(nodes: Integers, place: Places) -> BlockArrays:
+    """A block into which no row is loaded yet; see :mod:`sparsistent.core.relaxation`."""
+    u = nodes.size
+    state = np.full(u, relaxation.ABSENT)
+    return np.empty((u, u)), nodes, place, state, np.empty((u, u), np.int32)
 
 
 def rows_for_search(
@@ -260,7 +277,7 @@ def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
     inside[order] = np.arange(node.size) - np.repeat(np.cumsum(size) - size, size)
     slots = first[node] + inside
     used = int(room.sum())
-    capacity = math.ceil(1.2 * used) + 10_000
+    capacity = ROOM * used
     rows = CovarianceRows(
         source=source,
         is_table=moments.unit is not None,

@@ -167,7 +167,8 @@ def _included_steps(
     """Put edges in that no threshold decides on: their scores are infinite."""
     steps: list[Step] = []
     for i, j in include:
-        gain = kernels.coordinate_gain(fit.rows.correlation(i, j), fit.rows.entry(i, j))
+        w, s = fit.rows.entry(i, j)
+        gain = kernels.coordinate_gain(s, w)
         insert_edge(fit, i, j)
         steps.append(Step(True, i, j, gain, math.inf, fit.loss + offset, len(steps) + 1))
     return steps

@@ -126,8 +126,13 @@ class Graph:
         self._used += room
 
 
-def doubled(values: NDArray[Value]) -> NDArray[Value]:
-    """The same array with zeros after it, twice as long."""
-    longer = np.zeros((2 * len(values), *values.shape[1:]), values.dtype)
+def with_room(values: NDArray[Value], room: int) -> NDArray[Value]:
+    """The same array with zeros after it, so long."""
+    longer = np.zeros((room, *values.shape[1:]), values.dtype)
     longer[: len(values)] = values
     return longer
+
+
+def doubled(values: NDArray[Value]) -> NDArray[Value]:
+    """The same array with zeros after it, twice as long."""
+    return with_room(values, 2 * len(values))

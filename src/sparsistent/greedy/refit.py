@@ -22,7 +22,7 @@ from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
-from sparsistent.greedy.covariance_rows import MOST_DENSE, CovarianceRows
+from sparsistent.greedy.covariance_rows import MOST_DENSE, CovarianceRows, Places, new_block
 from sparsistent.greedy.graph import Graph, Integers, doubled
 
 # No node may be wrong by more than this share of the resolution when a step's refit ends; for few
@@ -57,6 +57,8 @@ REFRESH = 16
 ABRUPT = 0.5
 
 NOBODY = np.zeros(0, np.int64)
+# Of all of W, which is not written back.
+NO_SLOTS = np.zeros((0, 0), np.int32)
 
 
 class NoEstimateError(ValueError):
@@ -119,8 +121,9 @@ class FittedGraph:
         self.refresh = REFRESH if p > FEW else 0
         self._loss_age = 0
         self._everyone = np.arange(p)
+        self._all_places = self._everyone.astype(np.int32)
         self._all_loaded = np.full(p, kernels.LOADED)
-        self._place = np.full(p, -1)
+        self._place = np.full(p, -1, np.int32)
         self._found = np.empty(p, np.int64)
 
     def _set_tolerance(self) -> None:
@@ -149,8 +152,9 @@ class Block(NamedTuple):
 
     V: Array
     nodes: Integers
-    place: Integers
+    place: Places
     state: Integers
+    slots: Places
 
 
 @dataclass
@@ -163,7 +167,7 @@ class Change:
 
 def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     """Add the edge (i, j) and refit."""
-    s, w = fit.rows.correlation(i, j), fit.rows.entry(i, j)
+    w, s = fit.rows.entry(i, j)
     if 1.0 - s * s < LEAST_VARIANCE:
         raise NoEstimateError(i, [j])
     if fit.are_apart(w):
@@ -191,7 +195,7 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     for values in (fit.theta, fit.sample, fit.cost, fit.change):
         values[number] = values[last]
     fit.change[last] = 0.0
-    fit.cost_tops[[number // gains.BLOCK, last // gains.BLOCK]] = gains.UNKNOWN
+    fit.cost_tops[[number // gains.EDGE_BLOCK, last // gains.EDGE_BLOCK]] = gains.UNKNOWN
     change, pair = Change(), np.array([i, j])
     share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
@@ -256,7 +260,7 @@ def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
         fit.change = doubled(fit.change)
         fit.cost, fit.cost_tops = doubled(fit.cost), doubled(fit.cost_tops)
     fit.theta[number], fit.sample[number] = 0.0, s
-    fit.cost[number] = fit.cost_tops[number // gains.BLOCK] = gains.UNKNOWN
+    fit.cost[number] = fit.cost_tops[number // gains.EDGE_BLOCK] = gains.UNKNOWN
 
 
 def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
@@ -319,13 +323,12 @@ def covariance_around(fit: FittedGraph, node: int, level: float) -> tuple[Intege
 
 def _everywhere(fit: FittedGraph) -> Block:
     """All of a dense W as a block."""
-    return Block(fit.rows.matrix, fit._everyone, fit._everyone, fit._all_loaded)
+    return Block(fit.rows.matrix, fit._everyone, fit._all_places, fit._all_loaded, NO_SLOTS)
 
 
 def _new_block(fit: FittedGraph, nodes: Integers) -> Block:
     """A block into which no row is loaded yet."""
-    u = nodes.size
-    return Block(np.empty((u, u)), nodes, fit._place, np.full(u, kernels.ABSENT))
+    return Block(*new_block(nodes, fit._place))
 
 
 def _relax(
@@ -456,7 +459,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     np.fill_diagonal(V, 1.0)
     fit.theta_diagonal[nodes] = np.diag(precision)
     fit.theta[edges] = precision[i, j]
-    fit.cost[edges] = fit.cost_tops[edges // gains.BLOCK] = gains.UNKNOWN
+    fit.cost[edges] = fit.cost_tops[edges // gains.EDGE_BLOCK] = gains.UNKNOWN
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full(nodes.size, 2.0)))
