@@ -412,21 +412,53 @@ static double moved_rows(const Block *block, const Edges *edges, const double *c
     return trace;
 }
 
-/* T are at most ``limit`` nodes, those that have changed by more than some share of the largest
-   change. Afterwards ``change`` and ``change_diagonal`` are zero. */
-static PyObject *what_moved(PyObject *module, PyObject *const *values, Py_ssize_t count)
+/* Take a multiple of a row from another. */
+VECTORISED static void eliminate(const double *restrict row, double *restrict other, Int n, double x)
 {
-    Arguments args = arguments("what_moved", values, count);
+    for (Int c = 0; c < n; c++)
+        other[c] -= x * row[c];
+}
+
+/* log |det A| by elimination with pivots; A is used up. */
+static double log_determinant(double *A, Int n)
+{
+    double total = 0.0;
+    for (Int k = 0; k < n; k++) {
+        double *row = A + k * n;
+        Int pivot = k;
+        for (Int i = k + 1; i < n; i++)
+            if (fabs(A[i * n + k]) > fabs(A[pivot * n + k]))
+                pivot = i;
+        for (Int c = k; c < n && pivot != k; c++) {
+            double x = row[c];
+            row[c] = A[pivot * n + c];
+            A[pivot * n + c] = x;
+        }
+        total += log(fabs(row[k]));
+        for (Int i = k + 1; i < n && row[k] != 0.0; i++)
+            eliminate(row + k + 1, A + i * n + k + 1, n - k - 1, A[i * n + k] / row[k]);
+    }
+    return total;
+}
+
+/* With T the nodes whose entries of Θ have changed most, by Δ, at most ``limit`` of them, the loss
+   has changed by tr(V_TT Δ) + log det(I − V_TT Δ). Afterwards ``change`` and ``change_diagonal`` are
+   zero. */
+static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("change_of_loss", values, count);
     Block block = take_block(&args);
     Edges edges = take_edges(&args);
     double *change = floats(&args).at, *change_diagonal = floats(&args).at;
     Int limit = integer(&args), u = block.size, found = u + limit;
     if (!complete(&args))
         return NULL;
-    double *size = malloc((u + 1) * (sizeof(double) + sizeof(Int)));
+    Int room = least_int(u, limit);
+    double *size = malloc((u + room * room + 1) * sizeof(double) + (u + 1) * sizeof(Int));
     if (size == NULL)
         return PyErr_NoMemory();
-    Int *T = (Int *)(size + u);
+    double *moved = size + u;
+    Int *T = (Int *)(moved + room * room);
     double largest = sizes_of_change(&block, &edges, change, change_diagonal, size);
     double bar = 0.5 * LEAST_SHARE * largest;
     while (found > limit) {
@@ -436,10 +468,8 @@ static PyObject *what_moved(PyObject *module, PyObject *const *values, Py_ssize_
             if (size[a] > bar)
                 T[found++] = a;
     }
-    PyObject *out = new_matrix(found, found);
-    double trace = 0.0;
-    if (out != NULL)
-        trace = moved_rows(&block, &edges, change, change_diagonal, size, bar, T, found, data(out));
+    double trace = moved_rows(&block, &edges, change, change_diagonal, size, bar, T, found, moved);
+    double gained = (double)found - trace + log_determinant(moved, found);
     for (Int a = 0; a < u; a++)
         if (size[a] > 0.0) {
             Int k = block.nodes[a], begin = edges.begin[k];
@@ -448,7 +478,7 @@ static PyObject *what_moved(PyObject *module, PyObject *const *values, Py_ssize_
                 change[edges.edge[slot]] = 0.0;
         }
     free(size);
-    return out == NULL ? NULL : Py_BuildValue("Ndd", out, trace, largest);
+    return Py_BuildValue("dd", gained, largest);
 }
 
 /* New entries (k, m) and (m, k). A row that is full moves to where there is more room. */
@@ -679,9 +709,8 @@ static PyMethodDef kernels[] = {
            "many they are."),
     KERNEL(load, "Copy a row of W into a block; what rows put right there have of it is newer."),
     KERNEL(relax, "Put nodes right, from starts on, until nothing above the tolerance is pending."),
-    KERNEL(what_moved,
-           "I − V_TT Δ on the nodes T whose entries of Θ have changed most, by Δ, with its trace\n"
-           "and the largest change."),
+    KERNEL(change_of_loss,
+           "By how much what has changed in Θ has changed the loss, and the largest change of Θ."),
     KERNEL(close_block, "Write a block back: by how much, at most, each row has changed."),
     KERNEL(join,
            "Give the nodes on one side of a new edge (i, j) their covariance with those on the\n"

@@ -55,14 +55,14 @@ def relax(
     limit: int,
     /,
 ) -> float: ...
-def what_moved(
+def change_of_loss(
     block: Block,
     edges: Edges,
     change: NDArray[float64],
     change_diagonal: NDArray[float64],
     limit: int,
     /,
-) -> tuple[NDArray[float64], float, float]: ...
+) -> tuple[float, float]: ...
 def close_block(
     block: Block,
     rows: Rows,

@@ -391,14 +391,13 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
     if fit.rows.is_dense and fit._loss_age >= fit.refresh:
         _take_loss_of_dense(fit)
         return
-    moved, trace, largest = kernels.what_moved(
+    change, largest = kernels.change_of_loss(
         block, fit.graph.arrays, fit.change, fit.change_diagonal, MOST_MOVED
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss_of_dense(fit)
-    elif len(moved):
-        factor, _, _ = linalg.lapack.dgetrf(moved.T, overwrite_a=True)
-        fit.loss += len(moved) - trace + math.log(abs(factor.diagonal().prod()))
+    else:
+        fit.loss += change
 
 
 def take_loss(fit: FittedGraph) -> None:
