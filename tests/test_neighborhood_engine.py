@@ -41,8 +41,8 @@ def take_route(route, monkeypatch):
     if route == "coarse":
         rough = Moments.rough_correlation
 
-        def coarse(moments):
-            S = rough(moments)
+        def coarse(moments, progress=None):
+            S = rough(moments, progress)
             noise = np.random.default_rng(0).uniform(-COARSE, COARSE, S.shape)
             return (S + noise).astype(np.float32)
 
@@ -408,12 +408,16 @@ def test_many_variables_need_no_correlations_in_double_precision(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, neighborhood.MOST_EXACT + 1))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
-    expected = neighborhood_greedy(moments, 0.08, 0.5, "or", True)
+    calls = []
+    expected = neighborhood_greedy(
+        moments, 0.08, 0.5, "or", True, product_progress=lambda *call: calls.append(call)
+    )
+    assert calls == [(1, 1)]
     assert not moments.has_all
     # Where they are there, or single precision is not enough, they are used.
     monkeypatch.setattr(neighborhood, "LARGEST_ERROR", 1e-9)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
     assert moments.has_all
     monkeypatch.undo()
-    monkeypatch.setattr(Moments, "rough_correlation", lambda self: 1 / 0)
+    monkeypatch.setattr(Moments, "rough_correlation", lambda self, progress: 1 / 0)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)

@@ -1,5 +1,6 @@
 """The neighbourhood greedy estimator."""
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -175,9 +176,10 @@ class NeighborhoodGreedy(GreedySearch):
             float(self.backward_factor),
             self.combine,
             relative,
-            None if report is None else lambda done, total: report("search", done, total),
+            None if report is None else partial(report, "search"),
             self._constraints(),
             gain,
+            None if report is None else partial(report, "correlations"),
         )
 
     @staticmethod

@@ -175,10 +175,12 @@ def neighborhood_greedy(
     progress: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
     gain: Gain = "coordinate",
+    product_progress: Progress | None = None,
 ) -> NeighborhoodPath:
     """Run Algorithm 2, and with profile gains the search for better sets that starts at its result.
 
-    ``progress`` is told now and then how many of how many nodes are done.
+    ``progress`` is told now and then how many of how many nodes are done, and ``product_progress``
+    how much of the correlations in single precision.
     """
     variance = moments.scale**2
     least = np.full(variance.size, LEAST_GAIN)
@@ -192,7 +194,8 @@ def neighborhood_greedy(
     first, second = (progress, None) if gain == "coordinate" else _halves(progress)
     if rows is None and gain == "coordinate" and _rough_will_do(moments, rule):
         assert moments.unit is not None
-        steps = search_correlations(moments.rough_correlation(), rule, first, moments.unit)
+        rough = moments.rough_correlation(product_progress)
+        steps = search_correlations(rough, rule, first, moments.unit)
     elif rows is None:
         steps = search_correlations(moments.correlation, rule, first)
     else:
