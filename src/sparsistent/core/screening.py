@@ -10,6 +10,7 @@ rest; the memory is a copy of the rows in single precision, one tile a thread, a
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from math import inf
+from queue import SimpleQueue
 from threading import Event
 from typing import NamedTuple
 
@@ -104,12 +105,22 @@ def _candidates(
     bound = np.nextafter(number(cutoff - margin), number(-inf))
     certain_bound = np.nextafter(number(cutoff + margin), number(inf))
 
+    # Memory for a tile and for what is found there is used again: to get it anew takes time.
+    most = max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles)
+    spare: SimpleQueue[tuple[NDArray[np.floating], NDArray[np.int32]]] = SimpleQueue()
+    for _ in range(threads):
+        spare.put((np.empty(most, rows.dtype), np.empty((2, most), np.int32)))
+
     def scan(which: int, stop: Event) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
         top, left = tiles[which]
-        products = rows[top] @ rows[left].T
-        i, j = np.empty((2, products.size), np.int32)
+        memory, (i, j) = buffers = spare.get()
+        shape = top.stop - top.start, left.stop - left.start
+        products = memory[: shape[0] * shape[1]].reshape(shape)
+        np.matmul(rows[top], rows[left].T, out=products)
         found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
-        return i[:found] + np.int32(top.start), j[:found] + np.int32(left.start), certain
+        hits = i[:found] + np.int32(top.start), j[:found] + np.int32(left.start)
+        spare.put(buffers)
+        return *hits, certain
 
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()
