@@ -10,7 +10,7 @@ CORE = Path("src/sparsistent/core")
 # Sums may be taken in any order, which lets loops use vector instructions; in return no kernel may
 # meet or use NaN. Infinity means what it always means.
 OPTIONS = (
-    ["/O2"]
+    ["/O2", "/std:c11", "/utf-8"]
     if sys.platform == "win32"
     else [
         "-std=c11",

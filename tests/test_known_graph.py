@@ -235,3 +235,13 @@ def test_two_columns_that_nearly_determine_each_other(variance):
     model = FixedGraph([(0, 1)], covariance="precomputed").fit(S)
     assert model.certificate_ < 1e-6
     np.testing.assert_allclose(model.precision_[0, 0], 1 / (1 - S[0, 1] ** 2), rtol=1e-6)
+
+
+def test_a_wide_band_in_a_dense_matrix():
+    """More free entries than are solved for by their Hessian, and more pairs than at once."""
+    p = 150
+    X = np.random.default_rng(0).normal(size=(2000, p))
+    X[:, 1:] += 0.4 * X[:, :-1]
+    band = np.array([(i, j) for i in range(p) for j in range(i + 1, min(i + 26, p))])
+    moments = column_moments(X, assume_centered=False)
+    check(moments, band, *estimate_on(moments, band))

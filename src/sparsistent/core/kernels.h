@@ -40,7 +40,7 @@
 
 /* One binary serves all processors of a family: loops marked so are compiled once for each set of
    vector instructions, and the best is chosen when the module is loaded. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define VECTORISED
@@ -254,7 +254,7 @@ INLINED double of_magnitude(Int bits)
     return x;
 }
 
-/* The largest of some numbers in absolute value; NaN where one is not finite. */
+/* The largest of some numbers in absolute value; not finite where one of them is not. */
 #define LARGEST_OF                                                                                 \
     VECTORISED static double largest_of(const double *x, Int n)                                    \
     {                                                                                              \

@@ -207,7 +207,7 @@ typedef struct {
     const double *S;
     const float *rough;
     Matrix table;
-    double error, *products, *best_products;
+    double error, *products;
     Int block_size, p;
     Ints rows;
     Int *blocks;
@@ -282,7 +282,7 @@ VECTORISED static Int next_above(const double *numbers, Int from, Int p, double 
    within rounding of ``place``, the largest rough one, are compared. */
 static Int settle(const Search *a, const Regression *fit, Int place, double error)
 {
-    Int found = place, top = 0;
+    Int top = 0;
     double bar = fabs(fit->c[place]) - 2.0 * error;
     for (Int m = next_above(fit->c, 0, fit->p, bar); m < fit->p;
          m = next_above(fit->c, m + 1, fit->p, bar)) {
@@ -290,12 +290,12 @@ static Int settle(const Search *a, const Regression *fit, Int place, double erro
         if (fit->c[m] == 0.0)
             continue;
         make_exact(a, fit, m);
-        if (magnitude(fit->c[m]) - TIE > top) {
-            found = m;
-            memcpy(a->best_products, a->products, (fit->k + 1) * sizeof(double));
-        }
         top = most_int(top, magnitude(fit->c[m]));
     }
+    if (top <= TIE)
+        return place;
+    Int found = next_above(fit->c, 0, fit->p, of_magnitude(top - TIE));
+    make_exact(a, fit, found);
     return found;
 }
 
@@ -397,10 +397,8 @@ static void obey(const Search *a, const Regression *fit, Int order, Choice *choi
     a->state[TOLD]++;
     if (!fit->profile) {
         choice->added = order;
-        if (a->rough != NULL) {
+        if (a->rough != NULL)
             make_exact(a, fit, order);
-            memcpy(a->best_products, a->products, (fit->k + 1) * sizeof(double));
-        }
         choice->gain = 0.5 * fit->c[order] * fit->c[order];
         choice->fall = INFINITY;
         return;
@@ -500,9 +498,9 @@ static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *
     copy_row(a, block, t, row);
     if (a->rough != NULL) {
         row[t] = 1.0;
-        row[fit->r] = a->best_products[k];
+        row[fit->r] = a->products[k];
         for (Int i = 0; i < k; i++)
-            row[fit->members[i]] = a->best_products[i];
+            row[fit->members[i]] = a->products[i];
     }
     memset(row + p, 0, k * sizeof(double));
     double variance = 1.0 - subtract(fit->M, fit->width, k, t, p + k, row);
@@ -619,10 +617,9 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     close_group(&args, &records);
     if (!complete(&args))
         return NULL;
-    a.products = malloc(2 * (rejected.size + 1) * sizeof(double));
+    a.products = malloc((rejected.size + 1) * sizeof(double));
     if (a.products == NULL)
         return PyErr_NoMemory();
-    a.best_products = a.products + rejected.size + 1;
     a.S = rough ? NULL : PyArray_DATA(S);
     a.rough = rough ? PyArray_DATA(S) : NULL;
     a.p = fit.p = PyArray_DIM(S, 2);

@@ -450,7 +450,7 @@ static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ss
     Block block = take_block(&args);
     Edges edges = take_edges(&args);
     double *change = floats(&args).at, *change_diagonal = floats(&args).at;
-    Int limit = integer(&args), u = block.size, found = u + limit;
+    Int limit = integer(&args), u = block.size, found = limit + 1;
     if (!complete(&args))
         return NULL;
     Int room = least_int(u, limit);

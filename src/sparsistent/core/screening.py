@@ -114,13 +114,14 @@ def _candidates(
     def scan(which: int, stop: Event) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
         top, left = tiles[which]
         memory, (i, j) = buffers = spare.get()
-        shape = top.stop - top.start, left.stop - left.start
-        products = memory[: shape[0] * shape[1]].reshape(shape)
-        np.matmul(rows[top], rows[left].T, out=products)
-        found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
-        hits = i[:found] + np.int32(top.start), j[:found] + np.int32(left.start)
-        spare.put(buffers)
-        return *hits, certain
+        try:
+            shape = top.stop - top.start, left.stop - left.start
+            products = memory[: shape[0] * shape[1]].reshape(shape)
+            np.matmul(rows[top], rows[left].T, out=products)
+            found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
+            return i[:found] + np.int32(top.start), j[:found] + np.int32(left.start), certain
+        finally:
+            spare.put(buffers)
 
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()

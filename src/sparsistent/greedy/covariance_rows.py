@@ -127,7 +127,7 @@ class CovarianceRows:
     def entries(self, least: float) -> tuple[Integers, Integers, Array]:
         """The entries above ``least``, row by row: where each row begins, nodes, values."""
         if self.is_dense:
-            node, other = np.nonzero(np.abs(self.matrix) > least)
+            node, other = map(np.ascontiguousarray, np.nonzero(np.abs(self.matrix) > least))
             values = self.matrix[node, other]
         else:
             node = np.repeat(np.arange(self.size.size), self.size)
