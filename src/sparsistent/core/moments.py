@@ -5,7 +5,7 @@ scaled back at the end. The table is turned once into ``unit``, one row a variab
 and norm one, so that a correlation is the product of two rows and nobody needs all p² of them;
 who does takes them from `Moments.correlation`, which makes them on first use.
 
-The table is read once: that costs a few hundredths of what the correlations do.
+The table is read once: that costs less than a tenth of what the correlations do.
 """
 
 import math

@@ -5,7 +5,7 @@ product that made them. Nodes do not depend on each other, so the steps are the 
 of threads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import nodes as kernels
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
 from sparsistent.core.screening import product_error
 from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
 Singles = NDArray[np.float32]
-Progress = Callable[[int, int], object]
 Arrays = TypeVar("Arrays", bound=tuple[NDArray[Any], ...])
 # Some variables for each node: where each list begins and the last one ends, and all of them.
 NodeLists = tuple[Integers, Integers]

@@ -9,16 +9,13 @@ correlation is that of the rows which have both, ranked anew.
 Spearman's costs what Pearson's does, Kendall's O(n log n) a pair.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
 from sparsistent.core import concordance as kernels
-from sparsistent.core.moments import Array
+from sparsistent.core.moments import Array, Progress
 
-Progress = Callable[[int, int], object]
 Floats = NDArray[np.floating]
 
 

@@ -396,8 +396,10 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss_of_dense(fit)
-    else:
+    elif math.isfinite(change):
         fit.loss += change
+    else:
+        take_loss(fit)
 
 
 def take_loss(fit: FittedGraph) -> None:
