@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sparsistent.core import nodes as kernels
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
 from sparsistent.core.node_search import (
     SLICE_WORK,
     Integers,
     NodeLists,
     NodeSteps,
-    Progress,
     Rule,
     joined,
     lists_of,

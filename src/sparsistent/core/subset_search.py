@@ -18,12 +18,11 @@ import numpy as np
 from scipy import sparse
 
 from sparsistent.core import nodes as kernels
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
 from sparsistent.core.node_search import (
     NO_TABLE,
     Integers,
     NodeSteps,
-    Progress,
     Rule,
     copied,
     fit_arrays,

@@ -27,8 +27,8 @@ from scipy import sparse
 
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.least_squares import regressions
-from sparsistent.core.moments import LEAST_GAIN, Array, Moments
-from sparsistent.core.node_search import NodeSteps, Progress, Rule, search_correlations
+from sparsistent.core.moments import LEAST_GAIN, Array, Moments, Progress
+from sparsistent.core.node_search import NodeSteps, Rule, search_correlations
 from sparsistent.core.screening import LARGEST_ERROR, product_error
 from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
