@@ -34,6 +34,8 @@
 #define UNKNOWN 1e300
 /* In place of the correlation of a pair that must not become an edge. */
 #define BARRED -1e300
+/* What correlations in two bytes have for one. */
+#define ONE 16384
 /* Nodes whose largest gain is kept as one number, and edges whose least cost is. */
 #define NODE_BLOCK 128
 #define EDGE_BLOCK 32

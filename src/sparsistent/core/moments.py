@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ from sparsistent.core.threads import all_blas_threads, blas_threads, in_threads
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], object]
-Precision = TypeVar("Precision", np.float32, np.float64)
 
 # A column that others determine to nine digits is taken for their linear combination: beyond that
 # the rounding of the correlations themselves decides what comes out.
@@ -64,12 +62,6 @@ class Moments:
         large = self.unit.size * len(self.unit) > LARGE_PRODUCT
         with all_blas_threads() if large else nullcontext():
             return _products(self.unit)
-
-    def rough_correlation(self, progress: Progress | None = None) -> NDArray[np.float32]:
-        """All correlations in single precision, in half the time."""
-        assert self.unit is not None
-        with all_blas_threads():
-            return _products(self.unit.astype(np.float32), progress)
 
     @property
     def has_all(self) -> bool:
@@ -157,19 +149,16 @@ def is_constant(largest: Array, mean: Array) -> NDArray[np.bool_]:
     return largest <= 4 * np.finfo(np.float64).eps * np.abs(mean)
 
 
-def _products(unit: NDArray[Precision], progress: Progress | None = None) -> NDArray[Precision]:
+def _products(unit: Array) -> Array:
     """All products of two rows of norm one, by tiles on and above the diagonal."""
     p, n = unit.shape
-    correlation = np.empty((p, p), unit.dtype)
-    tiles = list(upper_tiles(p, tile_side(n)))
-    for done, (top, left) in enumerate(tiles, start=1):
+    correlation = np.empty((p, p))
+    for top, left in upper_tiles(p, tile_side(n)):
         tile = correlation[top, left]
         np.matmul(unit[top], unit[left].T, out=tile)
         np.clip(tile, -1.0, 1.0, out=tile)
         if top != left:
             kernels.mirror(correlation, top.start, top.stop, left.start, left.stop)
-        if progress is not None:
-            progress(done, len(tiles))
     np.fill_diagonal(correlation, 1.0)
     return correlation
 

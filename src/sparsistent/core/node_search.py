@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
-from sparsistent.core.screening import product_error
 from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
-Singles = NDArray[np.float32]
+Rough = NDArray[np.int16]
+# Rows whose products correlations are, and the errors of those that are rough.
+Table = tuple[Array, NDArray[np.float32]]
 Arrays = TypeVar("Arrays", bound=tuple[NDArray[Any], ...])
 # Some variables for each node: where each list begins and the last one ends, and all of them.
 NodeLists = tuple[Integers, Integers]
 
 # For correlations in double precision, which need none.
-NO_TABLE = np.zeros((0, 0))
+NO_TABLE = np.zeros((0, 0)), np.zeros(0, np.float32)
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000
 # The arrays of a regression have room for this many neighbours at first, and double when full.
@@ -117,15 +118,15 @@ def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
 
 
 def search_correlations(
-    S: Array | Singles,
+    S: Array | Rough,
     rule: Rule,
     progress: Progress | None = None,
-    table: Array = NO_TABLE,
+    table: Table = NO_TABLE,
 ) -> NodeSteps:
     """The steps of all nodes, from all correlations.
 
-    Where these are in single precision, ``table`` has the rows whose products they are. The steps
-    are the same: only what is far from a decision is left rough.
+    Where these are rough, ``table`` says of what rows. The steps are the same: only what is far
+    from a decision is left rough.
     """
     p = len(S)
     blocks: Any = np.ascontiguousarray(S)[None]
@@ -148,7 +149,7 @@ def search_correlations(
 
 
 def regress(
-    S: Array | Singles,
+    S: Array | Rough,
     blocks: Integers,
     rows: Integers,
     thresholds: Array,
@@ -157,14 +158,15 @@ def regress(
     stop: Event,
     *,
     traced: bool = False,
-    table: Array = NO_TABLE,
+    table: Table = NO_TABLE,
 ) -> tuple[NodeSteps, Trace]:
     """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``, and with which sets.
 
     ``lists`` are the variables forced on them and barred from them, in terms of the columns of S.
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
-    p = S.shape[2]
+    # Of rough correlations only the columns of two variables are kept.
+    p = kernels.ROUGH_COLUMNS if S.dtype == np.int16 else S.shape[2]
     state = np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = -1
     starts = np.zeros(rows.size + 1, np.int64)
@@ -173,13 +175,11 @@ def regress(
     forced, (begin, others) = lists
     # No node is its own neighbour.
     barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
-    error = product_error(table.shape[1], 2.0**-24)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
             S,
             table,
-            error,
             blocks,
             rows,
             forced,

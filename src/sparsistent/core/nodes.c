@@ -12,10 +12,11 @@
    other coefficients follow: adding t lowers RSS by c_t²/v_t. What a swap is worth is exact, too; to
    weigh all of them is |A|² p.
 
-   S may be *rough*, in single precision, which is made in half the time. Then Γ, RSS and all that is
-   decided or written are made of exact correlations all the same, products of rows of a table: those
-   of the members with each other and with r, and those of the few candidates whose c comes within
-   rounding of the largest. What is rough are the columns of M and c of all others.
+   S may be *rough*, whole numbers that are products of rounded rows, see core/rounded.c, which are
+   made in a fraction of the time. Then M has two columns for variables, that of r and that of the
+   candidate at work, from exact products of rows of a table, and so are Γ, RSS and all that is
+   decided or written. The covariances of all others with the residual are made of rough rows at
+   each step, and those that come within rounding of the largest once more, of exact ones.
 
    The search returns when its share of work is done, and all that it needs to go on is in the arrays
    that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
@@ -44,8 +45,15 @@ enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTE
 /* Numbers of which the largest is found together. */
 #define STRIP 512
 
-/* The regression of node r: M, whose rows are ``width`` long, and what comes from it. ``gains`` are
-   those of a profile search, else c itself, whose order is that of the gains. */
+/* How far rounding to two bytes moves a correlation. */
+#define HALF (0.5 / ONE)
+/* Where S is rough, the column of the candidate at work is the second of two. */
+#define CANDIDATE 1
+#define ROUGH_COLUMNS 2
+
+/* The regression of a node, whose column is r: M, whose rows are ``width`` long, of which p are for
+   variables, and what comes from it. ``gains`` are those of a profile search, else c itself, whose
+   order is that of the gains. */
 typedef struct {
     bool profile;
     Int p, r, k, width;
@@ -154,7 +162,8 @@ static void remove_member(Regression *fit, Int w)
             fit->q);
     for (Int a = 0; a < k - 1; a++)
         row_of(fit, a)[p + w] = row_of(fit, a)[end];
-    fit->v[fit->members[w]] = 1.0 / square;
+    if (fit->profile)
+        fit->v[fit->members[w]] = 1.0 / square;
     fit->c[p + w] = fit->c[end];
     fit->v[p + w] = fit->v[end];
     fit->members[w] = fit->members[k - 1];
@@ -185,7 +194,8 @@ static void add_member(Regression *fit, Int t, double variance)
     row[end] = scale;
     fit->c[end] = -y;
     fit->v[end] = -scale * scale;
-    fit->v[t] = UNKNOWN;
+    if (fit->profile)
+        fit->v[t] = UNKNOWN;
     fit->members[k] = t;
     fit->k++;
 }
@@ -203,11 +213,20 @@ static Lists take_lists(Arguments *args)
     return (Lists){starts.at, members.at};
 }
 
+/* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
+   of these and the worst of them; covariances with a residual, and exact ones where they count. */
+typedef struct {
+    const int16_t *S;
+    Matrix table;
+    const float *errors;
+    double worst;
+    float *c;
+    double *exact, *products;
+} Rough;
+
 typedef struct {
     const double *S;
-    const float *rough;
-    Matrix table;
-    double error, *products;
+    Rough rough;
     Int block_size, p;
     Ints rows;
     Int *blocks;
@@ -237,65 +256,118 @@ VECTORISED static double product(const double *x, const double *y, Int n)
     return least(most(total, -1.0), 1.0);
 }
 
-/* Make column m of M and c_m exact: leaves the products of m with the members and, last, with r. */
-static void make_exact(const Search *a, const Regression *fit, Int m)
+/* Give a candidate its column, from exact products with the members and, last, with the node. */
+static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
 {
-    Int n = a->table.columns, k = fit->k;
-    const double *own = a->table.at + m * n;
+    const Rough *rough = &a->rough;
+    Int n = rough->table.columns, k = fit->k;
+    const double *own = rough->table.at + m * n;
     for (Int i = 0; i < k; i++)
-        a->products[i] = product(a->table.at + fit->members[i] * n, own, n);
-    double c = a->products[k] = product(a->table.at + fit->r * n, own, n);
+        rough->products[i] = product(rough->table.at + fit->members[i] * n, own, n);
+    double c = product(rough->table.at + a->rows.at[node] * n, own, n);
+    rough->products[k] = c;
     for (Int i = 0; i < k; i++) {
         double *row = row_of(fit, i), value = 0.0;
         for (Int j = 0; j < k; j++)
-            value += row[fit->p + j] * a->products[j];
-        row[m] = value;
+            value += row[fit->p + j] * rough->products[j];
+        row[CANDIDATE] = value;
         c -= row[fit->r] * value;
     }
-    fit->c[m] = c;
+    fit->c[CANDIDATE] = c;
+    a->state[WORK] -= (k + 1) * n;
+    return c;
 }
 
-/* How far c can be off. */
-static double error_of(const Search *a, const Regression *fit)
+/* How far rough covariances with the residual x_r − Σγx can be off. With x = x' + e, where x' is
+   rounded, they are e_t times the residual and x'_t times e_r − Σγe. */
+static double error_of(const Search *a, const Regression *fit, Int node, double rss)
 {
-    double weight = 1.0;
-    for (Int i = 0; i < fit->k; i++)
-        weight += fabs(fit->c[fit->p + i]);
-    return a->error * weight;
+    const Rough *rough = &a->rough;
+    double weight = 1.0, error = rough->errors[a->rows.at[node]];
+    for (Int i = 0; i < fit->k; i++) {
+        double gamma = fabs(fit->c[fit->p + i]);
+        weight += gamma;
+        error += gamma * rough->errors[fit->members[i]];
+    }
+    return rough->worst * sqrt(rss) + (1.0 + rough->worst) * error + (HALF + 1e-6) * weight;
+}
+
+/* Rough covariances with the residual; they take turns in a strip, which stays in the cache. */
+VECTORISED static void fill_rough(const int16_t *S, Int p, Int r, Int k, const Int *members,
+                                  const double *minus_gamma, float *restrict c)
+{
+    for (Int first = 0; first < p; first += STRIP) {
+        Int size = least_int(STRIP, p - first);
+        const int16_t *row = S + r * p + first;
+        float *part = c + first;
+        for (Int m = 0; m < size; m++)
+            part[m] = (1.0f / ONE) * row[m];
+        for (Int i = 0; i < k; i++) {
+            float gamma = (float)minus_gamma[i] / ONE;
+            row = S + members[i] * p + first;
+            for (Int m = 0; m < size; m++)
+                part[m] += gamma * row[m];
+        }
+    }
+}
+
+VECTORISED static float largest_single(const float *numbers, Int p)
+{
+    int32_t top = 0;
+    for (Int m = 0; m < p; m++) {
+        int32_t bits;
+        float size = fabsf(numbers[m]);
+        memcpy(&bits, &size, sizeof bits);
+        top = bits > top ? bits : top;
+    }
+    float size;
+    memcpy(&size, &top, sizeof size);
+    return size;
 }
 
 /* The place of the first number, from a place on, that is at least ``bar`` in absolute value. */
-VECTORISED static Int next_above(const double *numbers, Int from, Int p, double bar)
+VECTORISED static Int next_above(const float *numbers, Int from, Int p, float bar)
 {
     for (Int first = from; first < p; first += STRIP) {
-        Int above = 0, end = least_int(first + STRIP, p);
+        int above = 0;
+        Int end = least_int(first + STRIP, p);
         for (Int m = first; m < end; m++)
-            above += fabs(numbers[m]) >= bar;
+            above += fabsf(numbers[m]) >= bar;
         for (Int m = first; above > 0 && m < end; m++)
-            if (fabs(numbers[m]) >= bar)
+            if (fabsf(numbers[m]) >= bar)
                 return m;
     }
     return p;
 }
 
-/* The first of the largest candidates, by exact covariances; leaves its products. Those that come
-   within rounding of ``place``, the largest rough one, are compared. */
-static Int settle(const Search *a, const Regression *fit, Int place, double error)
+/* The first of the candidates with the largest exact covariance, which gets its column, or -1 where
+   none is strong enough. Those count whose rough one, up to an error, reaches what is needed and the
+   largest exact one so far. */
+static Int settle(const Search *a, const Regression *fit, Int node, double needed, double error)
 {
-    Int top = 0;
-    double bar = fabs(fit->c[place]) - 2.0 * error;
-    for (Int m = next_above(fit->c, 0, fit->p, bar); m < fit->p;
-         m = next_above(fit->c, m + 1, fit->p, bar)) {
-        /* Who is no candidate has none. */
-        if (fit->c[m] == 0.0)
+    const Rough *rough = &a->rough;
+    float size = largest_single(rough->c, a->p);
+    double bar = most(needed - error, 1e-30);
+    if (size < bar)
+        return -1;
+    /* The largest is likely to be so, and then few others count. */
+    Int likely = next_above(rough->c, 0, a->p, size), last = likely;
+    double best = fabs(rough->exact[likely] = make_exact(a, fit, node, likely));
+    bar = most(bar, best - error);
+    for (Int m = next_above(rough->c, 0, a->p, bar); m < a->p;
+         m = next_above(rough->c, m + 1, a->p, bar)) {
+        if (m == likely)
             continue;
-        make_exact(a, fit, m);
-        top = most_int(top, magnitude(fit->c[m]));
+        rough->exact[m] = make_exact(a, fit, node, m);
+        best = most(best, fabs(rough->exact[m]));
+        bar = most(bar, best - error);
+        last = m;
     }
-    if (top <= TIE)
-        return place;
-    Int found = next_above(fit->c, 0, fit->p, of_magnitude(top - TIE));
-    make_exact(a, fit, found);
+    Int found = next_above(rough->c, 0, a->p, bar);
+    while (magnitude(rough->exact[found]) < magnitude(best) - TIE)
+        found = next_above(rough->c, found + 1, a->p, bar);
+    if (found != last)
+        make_exact(a, fit, node, found);
     return found;
 }
 
@@ -325,18 +397,27 @@ static void record(const Search *a, const Regression *fit, double rss)
     memcpy(a->sets + k * a->sets_width, fit->members, k * sizeof(Int));
 }
 
+/* Who is no candidate has no covariance with the residual. */
+#define BAR(name, number)                                                                          \
+    static void name(const Search *a, const Regression *fit, Int node, number *c)                  \
+    {                                                                                              \
+        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)                  \
+            c[a->barred.members[e]] = 0;                                                           \
+        for (Int e = 0; e < a->state[REJECTED]; e++)                                               \
+            c[fit->rejected[e]] = 0;                                                               \
+        for (Int i = 0; i < fit->k; i++)                                                           \
+            c[fit->members[i]] = 0;                                                                \
+    }
+BAR(bar, double)
+BAR(bar_rough, float)
+
 /* Look for the candidate, or the swap, that lowers RSS most. Returns the best candidate's place. */
 static Int look(const Search *a, const Regression *fit, Int node, Int weakest, Choice *choice)
 {
     Int place = 0, k = fit->k;
     double *gains = fit->gains, lead = ROUNDING;
     if (!fit->profile) {
-        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
-            gains[a->barred.members[e]] = 0.0;
-        for (Int e = 0; e < a->state[REJECTED]; e++)
-            gains[fit->rejected[e]] = 0.0;
-        for (Int i = 0; i < k; i++)
-            gains[fit->members[i]] = 0.0;
+        bar(a, fit, node, gains);
         return largest(gains, fit->p);
     }
     for (Int i = 0; i <= k; i++) {
@@ -392,14 +473,13 @@ static void write_trace(const Search *a, const Regression *fit)
 }
 
 /* Take a step that the regression was told to take. */
-static void obey(const Search *a, const Regression *fit, Int order, Choice *choice)
+static void obey(const Search *a, const Regression *fit, Int node, Int order, Choice *choice)
 {
     a->state[TOLD]++;
     if (!fit->profile) {
         choice->added = order;
-        if (a->rough != NULL)
-            make_exact(a, fit, order);
-        choice->gain = 0.5 * fit->c[order] * fit->c[order];
+        double c = a->rough.S == NULL ? fit->c[order] : make_exact(a, fit, node, order);
+        choice->gain = 0.5 * c * c;
         choice->fall = INFINITY;
         return;
     }
@@ -416,6 +496,24 @@ static bool is_poor(const Search *a, Int node, double rss, Choice *choice, doubl
     choice->gain = gain;
     choice->fall = -log(most(1.0 - 2.0 * gain / most(rss, a->smallest), 1e-300));
     return gain <= a->thresholds[node] || choice->fall <= a->drop;
+}
+
+/* Choose the candidate to add from rough correlations; false when none is worth its while. */
+static bool look_roughly(const Search *a, const Regression *fit, Int node, double rss,
+                         Choice *choice)
+{
+    const Rough *rough = &a->rough;
+    double error = error_of(a, fit, node, rss), share = -expm1(-a->drop);
+    double needed = sqrt(most(2.0 * a->thresholds[node], share * most(rss, a->smallest)));
+    fill_rough(rough->S + a->blocks[node] * a->block_size, a->p, a->rows.at[node], fit->k,
+               fit->members, fit->c + fit->p, rough->c);
+    bar_rough(a, fit, node, rough->c);
+    choice->added = settle(a, fit, node, needed, error);
+    choice->sought = true;
+    if (choice->added < 0)
+        return false;
+    double best = fit->c[CANDIDATE];
+    return !is_poor(a, node, rss, choice, 0.5 * best * best);
 }
 
 /* Choose the next step; false when the regression has ended. */
@@ -435,22 +533,17 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
             return false;
     }
     if (choice->ordered) {
-        obey(a, fit, a->told.members[told + a->state[TOLD]], choice);
+        obey(a, fit, node, a->told.members[told + a->state[TOLD]], choice);
         return true;
     }
+    if (a->rough.S != NULL)
+        return look_roughly(a, fit, node, rss, choice);
     Int place = look(a, fit, node, weakest, choice);
     double best = fit->gains[place];
     if (fit->profile) {
         bool poor = is_poor(a, node, rss, choice, 0.5 * best);
         return choice->removed >= 0 ||
                go_up_or_down(a, fit, place, weakest, poor, spent, choice);
-    }
-    if (a->rough != NULL) {
-        double error = error_of(a, fit), highest = fabs(best) + error;
-        if (is_poor(a, node, rss, choice, 0.5 * highest * highest))
-            return false;
-        place = settle(a, fit, place, error);
-        best = fit->c[place];
     }
     bool poor = is_poor(a, node, rss, choice, 0.5 * best * best);
     choice->added = place;
@@ -460,30 +553,18 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     return !poor;
 }
 
-VECTORISED static void widen(const float *single, Int size, double *restrict row)
+static const double *row_of_S(const Search *a, Int block, Int i)
 {
-    for (Int m = 0; m < size; m++)
-        row[m] = single[m];
-}
-
-/* Row i of the correlations in a block. */
-static void copy_row(const Search *a, Int block, Int i, double *row)
-{
-    Int place = block * a->block_size + i * a->p;
-    if (a->rough != NULL)
-        widen(a->rough + place, a->p, row);
-    else
-        memcpy(row, a->S + place, a->p * sizeof(double));
+    return a->S + block * a->block_size + i * a->p;
 }
 
 /* Remove a member; the covariances of candidates that were rejected before count again. */
 static void take_out(const Search *a, Regression *fit, Int block, Int w)
 {
     remove_member(fit, w);
-    for (Int e = 0; e < a->state[REJECTED]; e++) {
+    for (Int e = 0; a->S != NULL && e < a->state[REJECTED]; e++) {
         Int m = fit->rejected[e];
-        Int place = block * a->block_size + fit->r * a->p + m;
-        fit->c[m] = a->rough != NULL ? a->rough[place] : a->S[place];
+        fit->c[m] = row_of_S(a, block, fit->r)[m];
         for (Int i = 0; i < fit->k; i++)
             fit->c[m] -= row_of(fit, i)[fit->r] * row_of(fit, i)[m];
     }
@@ -494,16 +575,16 @@ static void take_out(const Search *a, Regression *fit, Int block, Int w)
 static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *choice)
 {
     Int p = fit->p, k = fit->k, t = choice->added;
+    Int column = a->S != NULL ? t : CANDIDATE;
     double *row = row_of(fit, k);
-    copy_row(a, block, t, row);
-    if (a->rough != NULL) {
-        row[t] = 1.0;
-        row[fit->r] = a->products[k];
-        for (Int i = 0; i < k; i++)
-            row[fit->members[i]] = a->products[i];
+    if (a->S != NULL)
+        memcpy(row, row_of_S(a, block, t), p * sizeof(double));
+    else {
+        row[CANDIDATE] = 1.0;
+        row[fit->r] = a->rough.products[k];
     }
     memset(row + p, 0, k * sizeof(double));
-    double variance = 1.0 - subtract(fit->M, fit->width, k, t, p + k, row);
+    double variance = 1.0 - subtract(fit->M, fit->width, k, column, p + k, row);
     if (choice->sought && variance < a->smallest) {
         fit->rejected[a->state[REJECTED]++] = t;
         if (a->entries.size > 0) {
@@ -521,11 +602,14 @@ static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *
 static bool run_node(const Search *a, Regression *fit, Int node)
 {
     Int *state = a->state, p = a->p, block = a->blocks[node];
-    fit->r = a->rows.at[node];
+    fit->r = a->S != NULL ? a->rows.at[node] : 0;
     fit->k = state[SIZE];
-    if (fit->k == 0) {
-        copy_row(a, block, fit->r, fit->c);
-        for (Int m = 0; fit->profile && m < p; m++)
+    if (fit->k == 0 && a->S != NULL)
+        memcpy(fit->c, row_of_S(a, block, fit->r), p * sizeof(double));
+    else if (fit->k == 0)
+        fit->c[fit->r] = 1.0;
+    if (fit->k == 0 && fit->profile) {
+        for (Int m = 0; m < p; m++)
             fit->v[m] = 1.0;
         fit->v[fit->r] = UNKNOWN;
     }
@@ -573,7 +657,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
 /* Node i is row ``rows[i]`` of ``S[blocks[i]]``. ``told`` are steps to take first, t for an addition
    and -1 - t for a removal, ``barred`` variables never to take. A forward step needs a gain above
    ``thresholds[i]`` and a fall of log RSS above ``drop``; ``smallest`` is the variance of what is
-   determined. Where S is rough, the table has the rows whose products it is, up to the error.
+   determined. Where S is rough, there are the rows whose products it is, and the error of each.
 
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
@@ -586,10 +670,13 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Arguments args = arguments("search", values, count);
     Search a;
     Regression fit;
-    bool rough = count > 0 && is_array(values[0], 3, 'f', sizeof(float));
-    PyArrayObject *S = array(&args, 3, 'f', rough ? sizeof(float) : sizeof(double));
-    a.table = matrix(&args);
-    a.error = number(&args);
+    bool rough = count > 0 && is_array(values[0], 3, 'i', sizeof(int16_t));
+    PyArrayObject *S = rough ? array(&args, 3, 'i', sizeof(int16_t))
+                             : array(&args, 3, 'f', sizeof(double));
+    Arguments rounded = group(&args);
+    Matrix table = matrix(&rounded);
+    PyArrayObject *errors = array(&rounded, 1, 'f', sizeof(float));
+    close_group(&args, &rounded);
     a.blocks = ints(&args).at;
     a.rows = ints(&args);
     a.told = take_lists(&args);
@@ -617,12 +704,21 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     close_group(&args, &records);
     if (!complete(&args))
         return NULL;
-    a.products = malloc((rejected.size + 1) * sizeof(double));
-    if (a.products == NULL)
-        return PyErr_NoMemory();
+    a.p = PyArray_DIM(S, 2);
     a.S = rough ? NULL : PyArray_DATA(S);
-    a.rough = rough ? PyArray_DATA(S) : NULL;
-    a.p = fit.p = PyArray_DIM(S, 2);
+    a.rough = (Rough){0};
+    void *memory = NULL;
+    if (rough) {
+        memory = malloc((a.p + rejected.size + 1) * sizeof(double) + a.p * sizeof(float));
+        if (memory == NULL)
+            return PyErr_NoMemory();
+        double *exact = memory;
+        a.rough = (Rough){PyArray_DATA(S), table, PyArray_DATA(errors), 0.0,
+                          (float *)(exact + a.p + rejected.size + 1), exact, exact + a.p};
+        for (Int m = 0; m < PyArray_DIM(errors, 0); m++)
+            a.rough.worst = most(a.rough.worst, a.rough.errors[m]);
+    }
+    fit.p = rough ? ROUGH_COLUMNS : a.p;
     a.block_size = PyArray_DIM(S, 1) * a.p;
     a.room = rejected.size;
     a.sets = PyArray_DATA(sets);
@@ -642,7 +738,7 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         ended = run_node(&a, &fit, node);
     }
     Py_END_ALLOW_THREADS
-    free(a.products);
+    free(memory);
     return PyBool_FromLong(ended);
 }
 
@@ -762,6 +858,7 @@ PyMODINIT_FUNC PyInit_nodes(void)
         PyModule_AddIntMacro(module, WORK);
         PyModule_AddIntMacro(module, TURN);
         PyModule_AddIntMacro(module, PLACES);
+        PyModule_AddIntMacro(module, ROUGH_COLUMNS);
     }
     return module;
 }

@@ -1,4 +1,4 @@
-from numpy import float32, float64, int64
+from numpy import float32, float64, int16, int64
 from numpy.typing import NDArray
 
 Lists = tuple[NDArray[int64], NDArray[int64]]
@@ -15,11 +15,11 @@ MEMBERS: int
 WORK: int
 TURN: int
 PLACES: int
+ROUGH_COLUMNS: int
 
 def search(
-    S: NDArray[float32] | NDArray[float64],
-    table: NDArray[float64],
-    error: float,
+    S: NDArray[int16] | NDArray[float64],
+    rounded: tuple[NDArray[float64], NDArray[float32]],
     blocks: NDArray[int64],
     rows: NDArray[int64],
     told: Lists,

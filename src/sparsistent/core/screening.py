@@ -1,10 +1,11 @@
 """Which pairs are correlated at all: exact, in one pass over the pairs, without p × p numbers.
 
 A search for edges only needs the pairs whose correlation exceeds a cutoff, a few in a thousand of
-all. The products of unit rows are taken by tiles in single precision, at half the cost of double;
-rounding is bounded, so what comes near the cutoff is kept, and only that is computed again in
-double precision. The cost is p²/2 products of rows in single precision and a tenth more for the
-rest; the memory is a copy of the rows in single precision, one tile a thread, and what is found.
+all. The products of unit rows are taken by tiles, of rows rounded to whole numbers where the
+processor has instructions for that, else in single precision. Rounding is bounded, so what comes
+near the cutoff is kept, and only that is computed again in double precision. The cost is that of
+p²/2 products of rounded rows, an eighth of those in double precision, and a tenth more for the
+rest; the memory is a copy of the rounded rows, one tile a thread, and what is found.
 """
 
 from collections.abc import Callable
@@ -17,15 +18,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.core import rounded
 from sparsistent.core import tiles as kernels
-from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, tile_side, upper_tiles
+from sparsistent.core.moments import (
+    LEAST_VARIANCE,
+    Array,
+    Moments,
+    Progress,
+    tile_side,
+    upper_tiles,
+)
+from sparsistent.core.rounding import RoundedRows, rounded_rows
 from sparsistent.core.threads import blas_threads, in_threads, one_blas_thread
 
 Indices = NDArray[np.int64]
+Places = NDArray[np.int32]
 Tile = tuple[slice, slice]
+# Writes the places of a tile to two arrays: how many, and how many of them for certain.
+Look = Callable[[Tile, Places, Places], tuple[int, int]]
 
-# Single precision is used where its error is at most this share of the cutoff.
+# Single precision is used where its error is at most this share of the cutoff, and rounded rows
+# where theirs is: they are so much faster that more may be computed again.
 LARGEST_ERROR = 0.05
+LARGEST_ROUNDING = 0.25
 # Directions on which rows are projected to find those that are nearly parallel.
 DIRECTIONS = 2
 # Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
@@ -47,7 +62,7 @@ def strong_pairs(
     cutoff: float,
     *,
     most: float = 0.05,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> StrongPairs | None:
     """All pairs of rows with |s| > cutoff, or None where these are more than ``most`` of all pairs.
 
@@ -56,11 +71,16 @@ def strong_pairs(
     depend on them.
     """
     p, n = unit.shape
-    tiles = list(upper_tiles(p, tile_side(n)))
     limit = most * p * (p - 1) / 2
-    threads = blas_threads() if len(tiles) > 1 else 1
+    side = tile_side(n)
+    threads = blas_threads() if p > side else 1
     with one_blas_thread() if threads > 1 else nullcontext():
-        candidates = _candidates(unit, cutoff, tiles, limit, threads, progress)
+        rounded_unit = rounded_rows(unit, LARGEST_ROUNDING * cutoff)
+        candidates = (
+            _candidates_among_products(unit, cutoff, side, limit, threads, progress)
+            if rounded_unit is None
+            else _candidates_among_rounded(rounded_unit, cutoff, side, limit, threads, progress)
+        )
         if candidates is None:
             return None
         i, j = candidates
@@ -85,15 +105,35 @@ def product_error(n: int, roundoff: float) -> float:
     return relative / (1 - relative) if relative < 1 else inf
 
 
-def _candidates(
-    unit: Array,
+def _candidates_among_rounded(
+    rows: RoundedRows,
     cutoff: float,
-    tiles: list[Tile],
+    side: int,
     limit: float,
     threads: int,
-    progress: Callable[[int, int], object] | None,
+    progress: Progress | None,
 ) -> tuple[Indices, Indices] | None:
-    """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do."""
+    """See :func:`_candidates`; tiles count panels."""
+    arrays = rows.arrays
+
+    def look(tile: Tile, i: Places, j: Places) -> tuple[int, int]:
+        top, left = tile
+        edges = top.start, top.stop, left.start, left.stop
+        return rounded.scan(arrays, *edges, cutoff, i, j)
+
+    tiles = list(upper_tiles(len(rows.panels), max(1, side // rounded.PANEL)))
+    return _candidates(look, tiles, rounded.PANEL**2, limit, threads, progress)
+
+
+def _candidates_among_products(
+    unit: Array,
+    cutoff: float,
+    side: int,
+    limit: float,
+    threads: int,
+    progress: Progress | None,
+) -> tuple[Indices, Indices] | None:
+    """See :func:`_candidates`; tiles count rows."""
     n = unit.shape[1]
     double, single = product_error(n, 2.0**-53), product_error(n, 2.0**-24)
     rows: NDArray[np.floating] = unit
@@ -105,27 +145,46 @@ def _candidates(
     bound = np.nextafter(number(cutoff - margin), number(-inf))
     certain_bound = np.nextafter(number(cutoff + margin), number(inf))
 
-    # Memory for a tile and for what is found there is used again: to get it anew takes time.
-    most = max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles)
-    spare: SimpleQueue[tuple[NDArray[np.floating], NDArray[np.int32]]] = SimpleQueue()
-    for _ in range(threads):
-        spare.put((np.empty(most, rows.dtype), np.empty((2, most), np.int32)))
+    def look(tile: Tile, i: Places, j: Places) -> tuple[int, int]:
+        top, left = tile
+        products = rows[top] @ rows[left].T
+        found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
+        i[:found] += np.int32(top.start)
+        j[:found] += np.int32(left.start)
+        return found, certain
 
-    def scan(which: int, stop: Event) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
-        top, left = tiles[which]
-        memory, (i, j) = buffers = spare.get()
+    return _candidates(look, list(upper_tiles(len(unit), side)), 1, limit, threads, progress)
+
+
+def _candidates(
+    look: Look,
+    tiles: list[Tile],
+    unit_area: int,
+    limit: float,
+    threads: int,
+    progress: Progress | None,
+) -> tuple[Indices, Indices] | None:
+    """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do.
+
+    In a tile they come row by row; ``unit_area`` pairs are in one of height and width one.
+    """
+    # Memory for what is found is used again: to get it anew takes time.
+    most = max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles) * unit_area
+    spare: SimpleQueue[Places] = SimpleQueue()
+    for _ in range(threads):
+        spare.put(np.empty((2, most), np.int32))
+
+    def scan(which: int, stop: Event) -> tuple[Places, Places, int]:
+        i, j = places = spare.get()
         try:
-            shape = top.stop - top.start, left.stop - left.start
-            products = memory[: shape[0] * shape[1]].reshape(shape)
-            np.matmul(rows[top], rows[left].T, out=products)
-            found, certain = kernels.scan_tile(products, top == left, bound, certain_bound, i, j)
-            return i[:found] + np.int32(top.start), j[:found] + np.int32(left.start), certain
+            found, certain = look(tiles[which], i, j)
+            return i[:found].copy(), j[:found].copy(), certain
         finally:
-            spare.put(buffers)
+            spare.put(places)
 
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()
-    found: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+    found: dict[int, tuple[Places, Places]] = {}
     certain = 0
     with closing(in_threads(scan, order, threads)) as scans:
         for which, (i, j, n_certain) in zip(order, scans, strict=True):

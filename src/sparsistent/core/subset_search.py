@@ -137,7 +137,6 @@ def best_sets(
         if kernels.search(
             S[None],
             NO_TABLE,
-            0.0,
             none,
             np.array([r]),
             (np.array([0, replay.size]), replay),

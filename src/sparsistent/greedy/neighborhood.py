@@ -29,7 +29,8 @@ from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments, Progress
 from sparsistent.core.node_search import NodeSteps, Rule, search_correlations
-from sparsistent.core.screening import LARGEST_ERROR, product_error
+from sparsistent.core.rounding import RoundedRows, rounded_rows
+from sparsistent.core.screening import LARGEST_ROUNDING
 from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.path import Path, Step
@@ -38,7 +39,7 @@ Combine = Literal["and", "or"]
 Gain = Literal["coordinate", "profile"]
 Integers = NDArray[np.int64]
 
-# All correlations are made when they fit in this many bytes.
+# All correlations are made when they fit in this many bytes, rough ones or exact ones.
 CORRELATION_BYTES = 1 << 30
 # Up to this many variables they are made in double precision at once.
 MOST_EXACT = 400
@@ -180,7 +181,7 @@ def neighborhood_greedy(
     """Run Algorithm 2, and with profile gains the search for better sets that starts at its result.
 
     ``progress`` is told now and then how many of how many nodes are done, and ``product_progress``
-    how much of the correlations in single precision.
+    how much of the rough correlations.
     """
     variance = moments.scale**2
     least = np.full(variance.size, LEAST_GAIN)
@@ -191,11 +192,12 @@ def neighborhood_greedy(
     )
     rule = Rule(least, threshold if relative else 0.0, nu, forced, barred)
     rows = _rows(moments)
+    rounded = _rounded(moments, rule) if gain == "coordinate" else None
     first, second = (progress, None) if gain == "coordinate" else _halves(progress)
-    if rows is None and gain == "coordinate" and _rough_will_do(moments, rule):
+    if rounded is not None:
         assert moments.unit is not None
-        rough = moments.rough_correlation(product_progress)
-        steps = search_correlations(rough, rule, first, moments.unit)
+        rough = rounded.products(variance.size, product_progress)
+        steps = search_correlations(rough, rule, first, (moments.unit, rounded.errors))
     elif rows is None:
         steps = search_correlations(moments.correlation, rule, first)
     else:
@@ -235,12 +237,13 @@ def _rows(moments: Moments) -> Array | None:
     return None if 8 * moments.scale.size**2 <= CORRELATION_BYTES else moments.unit
 
 
-def _rough_will_do(moments: Moments, rule: Rule) -> bool:
-    """Whether correlations in single precision are made sooner and settle most decisions."""
-    if moments.has_all or moments.unit is None or moments.scale.size <= MOST_EXACT:
-        return False
+def _rounded(moments: Moments, rule: Rule) -> RoundedRows | None:
+    """Rounded rows, if their products are made sooner than exact ones and settle most decisions."""
+    p = moments.scale.size
+    if moments.has_all or moments.unit is None or p <= MOST_EXACT or 2 * p**2 > CORRELATION_BYTES:
+        return None
     needed = math.sqrt(max(2.0 * float(rule.thresholds.min()), -math.expm1(-rule.drop)))
-    return product_error(moments.unit.shape[1], 2.0**-24) <= LARGEST_ERROR * needed
+    return rounded_rows(moments.unit, LARGEST_ROUNDING * needed)
 
 
 def _node_paths(steps: NodeSteps, variance: Array, threshold: float, relative: bool) -> NodePaths:

@@ -1,0 +1,95 @@
+"""Rows rounded to whole numbers of one or two bytes, whose products are fast and nearly right.
+
+A byte is enough where rows have no outliers and what is looked for is not small; two bytes nearly
+always are. How far a product can be off is known for each pair. Not all processors have the
+instructions that make this worth its while: then there are no rounded rows.
+"""
+
+from dataclasses import dataclass
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsistent.core import rounded as kernels
+from sparsistent.core.moments import Array, Progress, tile_side, upper_tiles
+from sparsistent.core.threads import blas_threads, in_threads
+
+Singles = NDArray[np.float32]
+Places = NDArray[np.int32]
+
+# Entries that a thread rounds at a time: some hundredths of a second.
+PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class RoundedRows:
+    """Panels of rows of 1/weight for one, and what each row adds to the error of its products.
+
+    Panels, ``starts`` and the rest are filled up with rows of zeros, see ``core/rounded.c``.
+    """
+
+    n_bytes: int
+    panels: Places
+    starts: Places
+    weights: Singles
+    errors: Singles
+
+    @property
+    def arrays(self) -> tuple[int, Places, Places, Singles, Singles]:
+        """As kernels take them."""
+        return self.n_bytes, self.panels, self.starts, self.weights, self.errors
+
+    def products(self, p: int, progress: Progress | None = None) -> NDArray[np.int16]:
+        """The products of all pairs of the p rows, in units of 1/``rounded.ONE``."""
+        S = np.empty((p, p), np.int16)
+        side = max(1, tile_side(self.panels.shape[1]) // kernels.PANEL)
+        tiles = list(upper_tiles(len(self.panels), side))
+
+        def fill(tile: tuple[slice, slice], stop: Event) -> None:
+            top, left = tile
+            kernels.fill(self.arrays, top.start, top.stop, left.start, left.stop, S)
+
+        threads = blas_threads() if len(tiles) > 1 else 1
+        for done, _ in enumerate(in_threads(fill, tiles, threads), start=1):
+            if progress is not None:
+                progress(done, len(tiles))
+        return S
+
+
+def rounded_rows(unit: Array, largest_error: float) -> RoundedRows | None:
+    """The rows of norm one in as few bytes as keep the errors of all products below a bound.
+
+    None where two bytes are too few, or this processor has no use for them.
+    """
+    for n_bytes in (1, 2):
+        too_long = n_bytes == 1 and unit.shape[1] > kernels.LONGEST
+        if too_long or not kernels.available(n_bytes):
+            continue
+        rows = _round(unit, n_bytes)
+        if 2 * float(rows.errors.max()) <= largest_error:
+            return rows
+    return None
+
+
+def _round(unit: Array, n_bytes: int) -> RoundedRows:
+    p, n = unit.shape
+    panels, words = -(-p // kernels.PANEL), -(-n * n_bytes // 4)
+    size = panels * kernels.PANEL
+    rows = RoundedRows(
+        n_bytes,
+        np.empty((panels, words, kernels.PANEL), np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.float32),
+        np.zeros(size, np.float32),
+    )
+    rows.panels[-1] = 0
+    together = max(1, PIECE // n)
+
+    def fill(first: int, stop: Event) -> None:
+        kernels.round_rows(unit, first, min(first + together, p), rows.arrays)
+
+    pieces = range(0, p, together)
+    for _ in in_threads(fill, pieces, blas_threads() if len(pieces) > 1 else 1):
+        pass
+    return rows
