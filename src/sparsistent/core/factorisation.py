@@ -14,9 +14,10 @@ from scipy import linalg as dense_linalg
 from scipy import sparse
 from scipy.sparse import linalg
 
-from sparsistent.core import takahashi as kernels
+from sparsistent.core import elimination as kernels
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 # Up to this many variables the factor is dense.
 SMALL = 128
@@ -53,29 +54,6 @@ class Factorisation:
         largest = linalg.eigsh(inverse, k=1, v0=start, tol=1e-6, return_eigenvectors=False)
         return float(1 / largest[0])
 
-    def inverse_at(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The inverse at pairs where A has entries, and its diagonal."""
-        L = self.lu.L
-        L.sort_indices()
-        values, diagonal = np.empty(L.nnz), np.empty(self.diagonal.size)
-        start, row = L.indptr.astype(np.int64), L.indices.astype(np.int64)
-        kernels.inverse_on_pattern(start, row, L.data, self.diagonal, values, diagonal)
-        # Row i of A is row place[i] of P A P'.
-        place = self.lu.perm_c.astype(np.int64)
-        upper, lower = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
-        # Within a column rows are sorted, so all entries are sorted by column and row.
-        p = diagonal.size
-        present = np.repeat(np.arange(p), np.diff(start)) * p + row
-        wanted = upper * p + lower
-        slots = np.minimum(np.searchsorted(present, wanted), present.size - 1)
-        inverse = np.empty(wanted.size)
-        # An entry of A that is zero need not be in the pattern.
-        known = present[slots] == wanted
-        inverse[known] = values[slots[known]]
-        for k in np.flatnonzero(~known):
-            inverse[k] = self.solve(np.eye(1, p, j[k])[0])[i[k]]
-        return inverse, diagonal[place]
-
 
 @dataclass(frozen=True)
 class DenseFactorisation:
@@ -98,11 +76,6 @@ class DenseFactorisation:
         """Of A."""
         return float(dense_linalg.eigvalsh(self.matrix, subset_by_index=[0, 0])[0])
 
-    def inverse_at(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The inverse at some pairs, and its diagonal."""
-        lower, _ = dense_linalg.lapack.dpotri(self.lower, lower=True)
-        return lower[np.maximum(i, j), np.minimum(i, j)], lower.diagonal()
-
 
 def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:
     """Factorise a symmetric positive definite sparse matrix, or raise LinAlgError."""
@@ -110,15 +83,90 @@ def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:
         full = matrix.toarray()
         return DenseFactorisation(full, dense_linalg.cholesky(full, lower=True, check_finite=False))
     try:
-        lu = linalg.splu(
-            sparse.csc_array(matrix),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        lu = _eliminate(matrix)
     except RuntimeError as error:
         raise np.linalg.LinAlgError("the precision matrix is singular") from error
     factor = Factorisation(lu)
     if not (np.array_equal(lu.perm_r, lu.perm_c) and factor.diagonal.min() > 0):
         raise np.linalg.LinAlgError("the precision matrix is not positive definite")
     return factor
+
+
+def _eliminate(matrix: sparse.sparray) -> Any:
+    return linalg.splu(
+        sparse.csc_array(matrix),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+class InverseOnGraph:
+    """The inverses of precisions on one graph, at its edges and on the diagonal.
+
+    Each precision is factorised afresh; in what order, and where its factor has entries, does not
+    change and is found once.
+    """
+
+    def __init__(self, p: int, i: Integers, j: Integers) -> None:
+        """For the graph on p nodes with the edges (i, j)."""
+        self._p, self._i, self._j = p, i, j
+        if p > SMALL:
+            self._analyse()
+
+    def __call__(self, diagonal: Array, values: Array) -> tuple[Array, Array]:
+        """The inverse at the edges and on its diagonal, for a precision that has these.
+
+        Raises LinAlgError where the precision is not positive definite.
+        """
+        if self._p <= SMALL:
+            return self._invert_dense(diagonal, values)
+        Z, Z_diagonal = np.empty(self._rows.size), np.empty(self._p)
+        if not kernels.inverse_on_pattern(
+            diagonal[self._order],
+            values[self._sorting],
+            self._starts,
+            self._others,
+            self._parents,
+            self._column_starts,
+            self._rows,
+            Z,
+            Z_diagonal,
+        ):
+            raise np.linalg.LinAlgError("the precision matrix is not positive definite")
+        if self._slots is None:
+            # Rows of a column come in order, so all entries are sorted by column and row.
+            p = self._p
+            present = np.repeat(np.arange(p), np.diff(self._column_starts)) * p + self._rows
+            self._slots = np.searchsorted(present, self._upper * p + self._lower)
+        variance = np.empty(self._p)
+        variance[self._order] = Z_diagonal
+        return Z[self._slots], variance
+
+    def _invert_dense(self, diagonal: Array, values: Array) -> tuple[Array, Array]:
+        full = np.diag(diagonal)
+        full[self._i, self._j] = full[self._j, self._i] = values
+        lower = dense_linalg.cholesky(full, lower=True, check_finite=False)
+        inverse, _ = dense_linalg.lapack.dpotri(lower, lower=True)
+        at_edges = inverse[np.maximum(self._i, self._j), np.minimum(self._i, self._j)]
+        return at_edges, inverse.diagonal()
+
+    def _analyse(self) -> None:
+        """Find the order, the elimination tree and the columns of the factor."""
+        p, i, j = self._p, self._i, self._j
+        everyone = np.arange(p)
+        degree = np.bincount(np.concatenate([i, j]), minlength=p)
+        values = np.concatenate([1.0 + degree, np.full(2 * i.size, -1.0)])
+        places = np.concatenate([everyone, i, j]), np.concatenate([everyone, j, i])
+        # Row i of A is row place[i] of P A P'.
+        place = _eliminate(sparse.csc_array((values, places), shape=(p, p))).perm_c.astype(np.int64)
+        self._order = np.argsort(place)
+        self._upper, self._lower = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
+        self._sorting = np.argsort(self._lower, kind="stable")
+        self._others = self._upper[self._sorting]
+        self._starts = np.searchsorted(self._lower[self._sorting], np.arange(p + 1))
+        self._parents, counts = np.empty((2, p), np.int64)
+        kernels.analyse(self._starts, self._others, self._parents, counts)
+        self._column_starts = np.concatenate([[0], np.cumsum(counts)])
+        self._rows = np.empty(self._column_starts[-1], np.int64)
+        self._slots: Integers | None = None

@@ -44,6 +44,8 @@ enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTE
 #define TIE 4096
 /* Numbers of which the largest is found together. */
 #define STRIP 512
+/* Of these the largest is kept, so that few are looked at again. */
+#define GROUP 64
 
 /* How far rounding to two bytes moves a correlation. */
 #define HALF (0.5 / ONE)
@@ -213,20 +215,32 @@ static Lists take_lists(Arguments *args)
     return (Lists){starts.at, members.at};
 }
 
+/* Candidates whose exact products are remembered. */
+#define REMEMBERED 16
+
+/* Exact products of a candidate: with the node, and with so many of the members in their order. */
+typedef struct {
+    Int candidate, members;
+    double *products;
+} Known;
+
 /* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
-   of these and the worst of them; covariances with a residual, and exact ones where they count. */
+   of these and the worst of them; covariances with a residual, the largest of each group, and
+   exact ones where they count. Exact products of candidates, as one is looked at again at each step, and the next to forget. */
 typedef struct {
     const int16_t *S;
     Matrix table;
     const float *errors;
     double worst;
-    float *c;
-    double *exact, *products;
+    float *c, *tops;
+    double *exact;
+    Known known[REMEMBERED], *latest;
+    Int oldest;
 } Rough;
 
 typedef struct {
     const double *S;
-    Rough rough;
+    Rough *rough;
     Int block_size, p;
     Ints rows;
     Int *blocks;
@@ -256,25 +270,51 @@ VECTORISED static double product(const double *x, const double *y, Int n)
     return least(most(total, -1.0), 1.0);
 }
 
-/* Give a candidate its column, from exact products with the members and, last, with the node. */
+/* The exact products of a candidate with the node and its members. */
+static const double *products_of(const Search *a, const Regression *fit, Int node, Int m)
+{
+    Rough *rough = a->rough;
+    Int n = rough->table.columns;
+    const double *rows = rough->table.at, *own = rows + m * n;
+    Known *known = rough->known;
+    while (known < rough->known + REMEMBERED && known->candidate != m)
+        known++;
+    if (known == rough->known + REMEMBERED) {
+        known = rough->known + rough->oldest;
+        rough->oldest = (rough->oldest + 1) % REMEMBERED;
+        known->candidate = m;
+        known->members = 0;
+        known->products[0] = product(rows + a->rows.at[node] * n, own, n);
+        a->state[WORK] -= n;
+    }
+    for (; known->members < fit->k; known->members++) {
+        const double *other = rows + fit->members[known->members] * n;
+        known->products[1 + known->members] = product(other, own, n);
+        a->state[WORK] -= n;
+    }
+    rough->latest = known;
+    return known->products;
+}
+
+static void forget_products(Rough *rough)
+{
+    for (Int e = 0; e < REMEMBERED; e++)
+        rough->known[e].candidate = -1;
+}
+
+/* Give a candidate its column, from exact products: its covariance with the residual. */
 static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
 {
-    const Rough *rough = &a->rough;
-    Int n = rough->table.columns, k = fit->k;
-    const double *own = rough->table.at + m * n;
-    for (Int i = 0; i < k; i++)
-        rough->products[i] = product(rough->table.at + fit->members[i] * n, own, n);
-    double c = product(rough->table.at + a->rows.at[node] * n, own, n);
-    rough->products[k] = c;
-    for (Int i = 0; i < k; i++) {
+    const double *products = products_of(a, fit, node, m);
+    double c = products[0];
+    for (Int i = 0; i < fit->k; i++) {
         double *row = row_of(fit, i), value = 0.0;
-        for (Int j = 0; j < k; j++)
-            value += row[fit->p + j] * rough->products[j];
+        for (Int j = 0; j < fit->k; j++)
+            value += row[fit->p + j] * products[1 + j];
         row[CANDIDATE] = value;
         c -= row[fit->r] * value;
     }
     fit->c[CANDIDATE] = c;
-    a->state[WORK] -= (k + 1) * n;
     return c;
 }
 
@@ -282,7 +322,7 @@ static double make_exact(const Search *a, const Regression *fit, Int node, Int m
    rounded, they are e_t times the residual and x'_t times e_r − Σγe. */
 static double error_of(const Search *a, const Regression *fit, Int node, double rss)
 {
-    const Rough *rough = &a->rough;
+    const Rough *rough = a->rough;
     double weight = 1.0, error = rough->errors[a->rows.at[node]];
     for (Int i = 0; i < fit->k; i++) {
         double gamma = fabs(fit->c[fit->p + i]);
@@ -292,50 +332,62 @@ static double error_of(const Search *a, const Regression *fit, Int node, double 
     return rough->worst * sqrt(rss) + (1.0 + rough->worst) * error + (HALF + 1e-6) * weight;
 }
 
-/* Rough covariances with the residual; they take turns in a strip, which stays in the cache. */
+/* Rough covariances with the residual, strip by strip, which stays in the cache meanwhile. */
 VECTORISED static void fill_rough(const int16_t *S, Int p, Int r, Int k, const Int *members,
                                   const double *minus_gamma, float *restrict c)
 {
+    const float unit = 1.0f / ONE;
     for (Int first = 0; first < p; first += STRIP) {
-        Int size = least_int(STRIP, p - first);
-        const int16_t *row = S + r * p + first;
+        Int size = least_int(STRIP, p - first), i = 0;
+        const int16_t *own = S + r * p + first;
         float *part = c + first;
         for (Int m = 0; m < size; m++)
-            part[m] = (1.0f / ONE) * row[m];
-        for (Int i = 0; i < k; i++) {
-            float gamma = (float)minus_gamma[i] / ONE;
-            row = S + members[i] * p + first;
+            part[m] = unit * own[m];
+        for (; i + 1 < k; i += 2) {
+            const int16_t *x = S + members[i] * p + first, *y = S + members[i + 1] * p + first;
+            float x0 = unit * (float)minus_gamma[i], y0 = unit * (float)minus_gamma[i + 1];
             for (Int m = 0; m < size; m++)
-                part[m] += gamma * row[m];
+                part[m] += x0 * x[m] + y0 * y[m];
+        }
+        for (; i < k; i++) {
+            const int16_t *x = S + members[i] * p + first;
+            float x0 = unit * (float)minus_gamma[i];
+            for (Int m = 0; m < size; m++)
+                part[m] += x0 * x[m];
         }
     }
 }
 
-VECTORISED static float largest_single(const float *numbers, Int p)
+/* The largest number of each group in absolute value, and that of all. */
+VECTORISED static float fill_tops(const float *numbers, Int p, float *restrict tops)
 {
     int32_t top = 0;
-    for (Int m = 0; m < p; m++) {
-        int32_t bits;
-        float size = fabsf(numbers[m]);
-        memcpy(&bits, &size, sizeof bits);
-        top = bits > top ? bits : top;
+    for (Int first = 0; first < p; first += GROUP) {
+        int32_t here = 0;
+        for (Int m = first; m < least_int(first + GROUP, p); m++) {
+            int32_t bits;
+            float size = fabsf(numbers[m]);
+            memcpy(&bits, &size, sizeof bits);
+            here = bits > here ? bits : here;
+        }
+        memcpy(tops + first / GROUP, &here, sizeof here);
+        top = here > top ? here : top;
     }
     float size;
     memcpy(&size, &top, sizeof size);
     return size;
 }
 
-/* The place of the first number, from a place on, that is at least ``bar`` in absolute value. */
-VECTORISED static Int next_above(const float *numbers, Int from, Int p, float bar)
+/* The place of the first covariance, from a place on, that is at least ``bar`` in absolute value. */
+static Int next_above(const Rough *rough, Int from, Int p, double bar)
 {
-    for (Int first = from; first < p; first += STRIP) {
-        int above = 0;
-        Int end = least_int(first + STRIP, p);
-        for (Int m = first; m < end; m++)
-            above += fabsf(numbers[m]) >= bar;
-        for (Int m = first; above > 0 && m < end; m++)
-            if (fabsf(numbers[m]) >= bar)
+    for (Int m = from; m < p; m = (m / GROUP + 1) * GROUP) {
+        if (rough->tops[m / GROUP] < bar)
+            continue;
+        for (Int end = least_int((m / GROUP + 1) * GROUP, p); m < end; m++)
+            if (fabsf(rough->c[m]) >= bar)
                 return m;
+        m--;
     }
     return p;
 }
@@ -345,17 +397,17 @@ VECTORISED static Int next_above(const float *numbers, Int from, Int p, float ba
    largest exact one so far. */
 static Int settle(const Search *a, const Regression *fit, Int node, double needed, double error)
 {
-    const Rough *rough = &a->rough;
-    float size = largest_single(rough->c, a->p);
+    const Rough *rough = a->rough;
+    float size = fill_tops(rough->c, a->p, rough->tops);
     double bar = most(needed - error, 1e-30);
     if (size < bar)
         return -1;
     /* The largest is likely to be so, and then few others count. */
-    Int likely = next_above(rough->c, 0, a->p, size), last = likely;
+    Int likely = next_above(rough, 0, a->p, size), last = likely;
     double best = fabs(rough->exact[likely] = make_exact(a, fit, node, likely));
     bar = most(bar, best - error);
-    for (Int m = next_above(rough->c, 0, a->p, bar); m < a->p;
-         m = next_above(rough->c, m + 1, a->p, bar)) {
+    for (Int m = next_above(rough, 0, a->p, bar); m < a->p;
+         m = next_above(rough, m + 1, a->p, bar)) {
         if (m == likely)
             continue;
         rough->exact[m] = make_exact(a, fit, node, m);
@@ -363,9 +415,9 @@ static Int settle(const Search *a, const Regression *fit, Int node, double neede
         bar = most(bar, best - error);
         last = m;
     }
-    Int found = next_above(rough->c, 0, a->p, bar);
+    Int found = next_above(rough, 0, a->p, bar);
     while (magnitude(rough->exact[found]) < magnitude(best) - TIE)
-        found = next_above(rough->c, found + 1, a->p, bar);
+        found = next_above(rough, found + 1, a->p, bar);
     if (found != last)
         make_exact(a, fit, node, found);
     return found;
@@ -478,7 +530,7 @@ static void obey(const Search *a, const Regression *fit, Int node, Int order, Ch
     a->state[TOLD]++;
     if (!fit->profile) {
         choice->added = order;
-        double c = a->rough.S == NULL ? fit->c[order] : make_exact(a, fit, node, order);
+        double c = a->rough == NULL ? fit->c[order] : make_exact(a, fit, node, order);
         choice->gain = 0.5 * c * c;
         choice->fall = INFINITY;
         return;
@@ -502,7 +554,7 @@ static bool is_poor(const Search *a, Int node, double rss, Choice *choice, doubl
 static bool look_roughly(const Search *a, const Regression *fit, Int node, double rss,
                          Choice *choice)
 {
-    const Rough *rough = &a->rough;
+    const Rough *rough = a->rough;
     double error = error_of(a, fit, node, rss), share = -expm1(-a->drop);
     double needed = sqrt(most(2.0 * a->thresholds[node], share * most(rss, a->smallest)));
     fill_rough(rough->S + a->blocks[node] * a->block_size, a->p, a->rows.at[node], fit->k,
@@ -536,7 +588,7 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
         obey(a, fit, node, a->told.members[told + a->state[TOLD]], choice);
         return true;
     }
-    if (a->rough.S != NULL)
+    if (a->rough != NULL)
         return look_roughly(a, fit, node, rss, choice);
     Int place = look(a, fit, node, weakest, choice);
     double best = fit->gains[place];
@@ -562,6 +614,8 @@ static const double *row_of_S(const Search *a, Int block, Int i)
 static void take_out(const Search *a, Regression *fit, Int block, Int w)
 {
     remove_member(fit, w);
+    if (a->rough != NULL)
+        forget_products(a->rough);
     for (Int e = 0; a->S != NULL && e < a->state[REJECTED]; e++) {
         Int m = fit->rejected[e];
         fit->c[m] = row_of_S(a, block, fit->r)[m];
@@ -581,7 +635,7 @@ static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *
         memcpy(row, row_of_S(a, block, t), p * sizeof(double));
     else {
         row[CANDIDATE] = 1.0;
-        row[fit->r] = a->rough.products[k];
+        row[fit->r] = a->rough->latest->products[0];
     }
     memset(row + p, 0, k * sizeof(double));
     double variance = 1.0 - subtract(fit->M, fit->width, k, column, p + k, row);
@@ -606,8 +660,10 @@ static bool run_node(const Search *a, Regression *fit, Int node)
     fit->k = state[SIZE];
     if (fit->k == 0 && a->S != NULL)
         memcpy(fit->c, row_of_S(a, block, fit->r), p * sizeof(double));
-    else if (fit->k == 0)
+    else if (fit->k == 0) {
         fit->c[fit->r] = 1.0;
+        forget_products(a->rough);
+    }
     if (fit->k == 0 && fit->profile) {
         for (Int m = 0; m < p; m++)
             fit->v[m] = 1.0;
@@ -706,17 +762,26 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         return NULL;
     a.p = PyArray_DIM(S, 2);
     a.S = rough ? NULL : PyArray_DATA(S);
-    a.rough = (Rough){0};
-    void *memory = NULL;
+    a.rough = NULL;
+    Rough roughly = {0};
+    double *memory = NULL;
     if (rough) {
-        memory = malloc((a.p + rejected.size + 1) * sizeof(double) + a.p * sizeof(float));
+        Int width = rejected.size + 1;
+        memory = malloc((2 * a.p + 1 + REMEMBERED * width) * sizeof(double));
         if (memory == NULL)
             return PyErr_NoMemory();
-        double *exact = memory;
-        a.rough = (Rough){PyArray_DATA(S), table, PyArray_DATA(errors), 0.0,
-                          (float *)(exact + a.p + rejected.size + 1), exact, exact + a.p};
+        roughly.S = PyArray_DATA(S);
+        roughly.table = table;
+        roughly.errors = PyArray_DATA(errors);
         for (Int m = 0; m < PyArray_DIM(errors, 0); m++)
-            a.rough.worst = most(a.rough.worst, a.rough.errors[m]);
+            roughly.worst = most(roughly.worst, roughly.errors[m]);
+        roughly.exact = memory;
+        roughly.c = (float *)(memory + a.p);
+        roughly.tops = roughly.c + a.p;
+        for (Int e = 0; e < REMEMBERED; e++)
+            roughly.known[e].products = memory + 2 * a.p + 1 + e * width;
+        forget_products(&roughly);
+        a.rough = &roughly;
     }
     fit.p = rough ? ROUGH_COLUMNS : a.p;
     a.block_size = PyArray_DIM(S, 1) * a.p;

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from sparsistent.core import relaxation as kernels
-from sparsistent.core.factorisation import factorise
+from sparsistent.core.factorisation import InverseOnGraph, factorise
 from sparsistent.core.likelihood import Certificate, invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.greedy.covariance_rows import CovarianceRows
@@ -33,8 +33,6 @@ from sparsistent.greedy.refit import (
     solve_components,
 )
 
-# The precision, and what its inverse misses of S on the graph.
-Measured = tuple[sparse.csr_array, Array]
 # Entries of W: where each row begins, nodes, values.
 Entries = tuple[Integers, Integers, Array]
 # Steps, and what they changed of what was missing.
@@ -140,8 +138,7 @@ def polished_loss(fit: FittedGraph) -> float:
 def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """Bring the residual on the graph to next to nothing: the precision and its certificate."""
     try:
-        measured = newton_steps(fit)
-        residual = largest(measured)
+        residual = newton_steps(fit)
     except np.linalg.LinAlgError:
         residual = np.inf
     if residual == np.inf or (residual > goal(fit) and _is_direct(fit)):
@@ -152,9 +149,9 @@ def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
             if residual > SUFFICIENT:
                 raise
         else:
-            measured = _measure(fit)
-            residual = largest(measured)
-    return measured[0], Certificate(residual, measured[0])
+            residual = _largest(_missing(fit, _inverse(fit)))
+    precision = precision_matrix(fit)
+    return precision, Certificate(residual, precision)
 
 
 def goal(fit: FittedGraph) -> float:
@@ -167,24 +164,25 @@ def _is_direct(fit: FittedGraph) -> bool:
     return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
 
 
-def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> Measured:
-    """Newton's method, as far as it goes; an error where Θ is not positive definite.
+def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> float:
+    """Newton's method, as far as it goes: the largest entry that the inverse misses of S then.
 
-    It is given up where a step leaves more than 1 − ``least_progress`` of the residual.
+    An error where Θ is not positive definite. It is given up where a step leaves more than 1 − ``least_progress`` of the residual.
     """
-    measured = _measure(fit)
-    residual, W = largest(measured), _entries(fit, NEGLIGIBLE)
+    inverse = _inverse(fit)
+    missing = _missing(fit, inverse)
+    residual, W = _largest(missing), _entries(fit, NEGLIGIBLE)
     memory: Memory = []
     for _ in range(MOST_STEPS):
         if residual <= goal(fit) or _is_direct(fit):
             break
-        before, previous = measured[1], residual
-        measured, step = _take(fit, _newton_step(fit, W, memory, before), before)
-        change = measured[1] - before
+        before, previous = missing, residual
+        missing, step = _take(fit, inverse, _newton_step(fit, W, memory, before), before)
+        change = missing - before
         # The loss is convex: positive, up to rounding.
         if float(_weight(fit) * step @ change) > 0.0:
             memory.append((step, change))
-        residual = largest(measured)
+        residual = _largest(missing)
         if least_progress > 0.0 and residual > (1.0 - least_progress) * previous:
             break
         if residual > SLOW * previous:
@@ -192,16 +190,17 @@ def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> Measured:
                 break
             if fit.rows.is_dense:
                 W, memory = _entries(fit, 0.0), []
-    return measured
+    return residual
 
 
-def largest(measured: Measured) -> float:
-    """The largest entry that the inverse misses of S."""
-    return float(np.abs(measured[1]).max())
+def _largest(missing: Array) -> float:
+    return float(np.abs(missing).max())
 
 
-def _take(fit: FittedGraph, step: Array, missing: Array) -> tuple[Measured, Array]:
-    """Take a step, or as much of it as keeps Θ positive definite; and how much that was."""
+def _take(
+    fit: FittedGraph, inverse: InverseOnGraph, step: Array, missing: Array
+) -> tuple[Array, Array]:
+    """Take a step, or as much of it as keeps Θ positive definite: what is missing; the step."""
     decrement = -float(_weight(fit) * missing @ step)
     length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
     diagonal, theta = fit.theta_diagonal, fit.theta
@@ -209,7 +208,7 @@ def _take(fit: FittedGraph, step: Array, missing: Array) -> tuple[Measured, Arra
         fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
         fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
         try:
-            return _measure(fit), length * step
+            return _missing(fit, inverse), length * step
         except np.linalg.LinAlgError:
             length /= 2
             if length < LEAST_LENGTH:
@@ -224,13 +223,15 @@ def _entries(fit: FittedGraph, least: float) -> Entries:
     return rows.entries(least)
 
 
-def _measure(fit: FittedGraph) -> Measured:
-    """Factorise the precision afresh: what W misses of S, on the diagonal and on the edges."""
+def _inverse(fit: FittedGraph) -> InverseOnGraph:
+    return InverseOnGraph(fit.p, *fit.graph.ends[: fit.graph.n_edges].T)
+
+
+def _missing(fit: FittedGraph, inverse: InverseOnGraph) -> Array:
+    """Factorise Θ afresh: what its inverse misses of S, on the diagonal and on the edges."""
     m = fit.graph.n_edges
-    i, j = fit.graph.ends[:m].T
-    precision = precision_matrix(fit)
-    covariance, variance = factorise(precision).inverse_at(i, j)
-    return precision, np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
+    covariance, variance = inverse(fit.theta_diagonal, fit.theta[:m])
+    return np.concatenate([1.0 - variance, fit.sample[:m] - covariance])
 
 
 def _weight(fit: FittedGraph) -> Array:

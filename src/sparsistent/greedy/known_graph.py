@@ -15,9 +15,9 @@ from sparsistent.core.likelihood import Certificate
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments
 from sparsistent.core.screening import StrongPairs, correlations_of
 from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_graph, sparse_rows
-from sparsistent.greedy.estimate import Measured, estimate, fit_graph, goal, largest, newton_steps
+from sparsistent.greedy.estimate import estimate, fit_graph, goal, newton_steps
 from sparsistent.greedy.graph import Graph, Integers
-from sparsistent.greedy.refit import FEW, FittedGraph
+from sparsistent.greedy.refit import FEW, FittedGraph, precision_matrix
 
 # Pairs of neighbours of a node, on average, up to which all edges are put in at once.
 MOST_PAIRS = 200
@@ -30,14 +30,16 @@ FEW_ENTRIES = 2_000
 def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Certificate]:
     """The precision on a graph, at unit variances, and its certificate."""
     if moments.scale.size > FEW:
-        measured = _all_at_once(moments, edges)
-        if measured is not None:
-            return measured[0], Certificate(largest(measured), measured[0])
+        found = _all_at_once(moments, edges)
+        if found is not None:
+            return found
     at_once = moments.scale.size + len(edges) <= FEW_ENTRIES
     return estimate(fit_graph(rows_for_graph(moments), edges.tolist(), at_once))
 
 
-def _all_at_once(moments: Moments, edges: Integers) -> Measured | None:
+def _all_at_once(
+    moments: Moments, edges: Integers
+) -> tuple[sparse.csr_array, Certificate] | None:
     """None where that does not come to an estimate: then edges must come one by one."""
     graph = Graph.of(moments.scale.size, edges)
     sample = correlations_of(moments, *edges.T)
@@ -50,10 +52,13 @@ def _all_at_once(moments: Moments, edges: Integers) -> Measured | None:
             fit = _from_regressions(moments, graph, sample)
         else:
             return None
-        measured = newton_steps(fit, LEAST_PROGRESS)
+        residual = newton_steps(fit, LEAST_PROGRESS)
     except np.linalg.LinAlgError:
         return None
-    return measured if largest(measured) <= goal(fit) else None
+    if residual > goal(fit):
+        return None
+    precision = precision_matrix(fit)
+    return precision, Certificate(residual, precision)
 
 
 def _is_forest(graph: Graph) -> bool:
@@ -93,7 +98,8 @@ def _from_regressions(moments: Moments, graph: Graph, sample: Array) -> FittedGr
     upper = i < j
     near = StrongPairs(i[upper], j[upper], np.concatenate(entries)[which[upper]])
     rows = sparse_rows(moments, near)
-    rows.w = rows.s.copy()
+    used = int(rows.used[0])
+    rows.w[:used] = rows.s[:used]
     fit = _fit(rows, graph, sample)
     fit.theta = np.asarray(np.bincount(graph.edge[: 2 * m], 0.5 * value, m), np.float64)
     fit.theta_diagonal = diagonal
