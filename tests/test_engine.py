@@ -14,7 +14,7 @@ from scipy.linalg import block_diag
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.edges import removal_cost
-from sparsistent.core.factorisation import SMALL, factorise
+from sparsistent.core.factorisation import SMALL, InverseOnGraph, factorise
 from sparsistent.core.moments import column_moments, covariance_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.candidates import Candidates, least_difference
@@ -202,7 +202,7 @@ def test_the_covariance_around_a_node(storage, monkeypatch):
 
 
 @pytest.mark.parametrize(("p", "density"), [(40, 0.3), (SMALL + 1, 0.01), (SMALL + 1, 0.3)])
-def test_the_inverse_on_the_pattern(p, density):
+def test_the_inverse_on_a_graph(p, density):
     """A dense factor for few variables, a sparse one for more."""
     rng = np.random.default_rng(0)
     A = np.eye(p) * p
@@ -210,11 +210,19 @@ def test_the_inverse_on_the_pattern(p, density):
     chosen = rng.random(i.size) < density
     i, j = i[chosen], j[chosen]
     A[i, j] = A[j, i] = rng.normal(size=i.size)
+    # In any order, and more than once.
+    i, j = np.where(rng.random(i.size) < 0.5, (i, j), (j, i))
+    on_graph = InverseOnGraph(p, i, j)
+    for values in (rng.normal(size=i.size), A[i, j], np.zeros(i.size)):
+        B = np.diag(np.diag(A))
+        B[i, j] = B[j, i] = values
+        entries, diagonal = on_graph(np.diag(B), values)
+        inverse = np.linalg.inv(B)
+        np.testing.assert_allclose(entries, inverse[i, j], atol=1e-14)
+        np.testing.assert_allclose(diagonal, np.diag(inverse), atol=1e-14)
+    with pytest.raises(np.linalg.LinAlgError):
+        on_graph(np.diag(A), np.full(i.size, 10.0 * p))
     factor = factorise(sparse.csr_array(A))
-    entries, diagonal = factor.inverse_at(i, j)
-    inverse = np.linalg.inv(A)
-    np.testing.assert_allclose(entries, inverse[i, j], atol=1e-14)
-    np.testing.assert_allclose(diagonal, np.diag(inverse), atol=1e-14)
     assert factor.log_determinant == pytest.approx(np.linalg.slogdet(A)[1])
     assert factor.smallest_eigenvalue == pytest.approx(np.linalg.eigvalsh(A)[0], rel=1e-4)
 

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import problems
@@ -10,15 +11,15 @@ import reference
 from test_agreement import assert_same_steps, summary
 from threadpoolctl import threadpool_limits
 
-from sparsistent.core import candidate_pools, least_squares, node_search
+from sparsistent.core import candidate_pools, least_squares, node_search, rounded, rounding
 from sparsistent.core.moments import Moments, column_moments, covariance_moments
 from sparsistent.core.threads import blas_threads
 from sparsistent.greedy import neighborhood
 from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
 from sparsistent.greedy.path import Path
 
-ROUTES = ["correlations", "rough", "coarse", "rows"]
-# What single precision is off by when it is made worse.
+ROUTES = ["correlations", "bytes", "pairs", "coarse", "rows"]
+# What rough correlations are off by when they are made worse.
 COARSE = 0.01
 
 
@@ -29,7 +30,7 @@ def route(request, monkeypatch):
 
 
 def take_route(route, monkeypatch):
-    """All correlations, those in single precision, worse ones, or the rows that they come from."""
+    """All correlations, rough ones of rows in one byte or two, worse ones, or the rows."""
     if route == "correlations":
         return
     monkeypatch.setattr(Moments, "correlation", property(lambda self: 1 / 0))
@@ -37,17 +38,22 @@ def take_route(route, monkeypatch):
         monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 0)
         return
     monkeypatch.setattr(neighborhood, "MOST_EXACT", 0)
-    monkeypatch.setattr(neighborhood, "LARGEST_ERROR", np.inf)
+    monkeypatch.setattr(neighborhood, "LARGEST_ROUNDING", np.inf)
+    way = rounded.BYTES_PLAINLY if route == "bytes" else rounded.PAIRS_PLAINLY
+    monkeypatch.setattr(rounding, "WAYS", (way,))
     if route == "coarse":
-        rough = Moments.rough_correlation
+        products = rounding.RoundedRows.products
 
-        def coarse(moments, progress=None):
-            S = rough(moments, progress)
-            noise = np.random.default_rng(0).uniform(-COARSE, COARSE, S.shape)
-            return (S + noise).astype(np.float32)
+        def coarse(rows, p, progress=None):
+            noise = np.random.default_rng(0).uniform(-COARSE, COARSE, (p, p))
+            return products(rows, p, progress) + (noise * rounded.ONE).astype(np.int16)
 
-        monkeypatch.setattr(Moments, "rough_correlation", coarse)
-        monkeypatch.setattr(node_search, "product_error", lambda n, roundoff: 1.01 * COARSE)
+        def with_errors(unit, largest_error):
+            rows = rounding.rounded_rows(unit, largest_error)
+            return replace(rows, errors=rows.errors + np.float32(COARSE))
+
+        monkeypatch.setattr(rounding.RoundedRows, "products", coarse)
+        monkeypatch.setattr(neighborhood, "rounded_rows", with_errors)
 
 
 def by_both_routes(moments, *args):
@@ -404,7 +410,9 @@ def test_no_node_has_a_neighbor(route):
     assert coefficients(moments, path, 0.5).nnz == 0
 
 
-def test_many_variables_need_no_correlations_in_double_precision(monkeypatch):
+@pytest.mark.parametrize("way", [way for way in rounding.WAYS if rounded.has(way)])
+def test_many_variables_need_no_exact_correlations(way, monkeypatch):
+    monkeypatch.setattr(rounding, "WAYS", (way,))
     X = np.random.default_rng(0).normal(size=(300, neighborhood.MOST_EXACT + 1))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
@@ -414,10 +422,10 @@ def test_many_variables_need_no_correlations_in_double_precision(monkeypatch):
     )
     assert calls == [(1, 1)]
     assert not moments.has_all
-    # Where they are there, or single precision is not enough, they are used.
-    monkeypatch.setattr(neighborhood, "LARGEST_ERROR", 1e-9)
+    # Where they are there, or rough ones are not good enough, they are used.
+    monkeypatch.setattr(neighborhood, "LARGEST_ROUNDING", 1e-9)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
     assert moments.has_all
     monkeypatch.undo()
-    monkeypatch.setattr(Moments, "rough_correlation", lambda self, progress: 1 / 0)
+    monkeypatch.setattr(rounding.RoundedRows, "products", lambda self, *others: 1 / 0)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)

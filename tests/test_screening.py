@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from sparsistent.core import screening
+from sparsistent.core import rounded, rounding, screening
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
     column_moments,
@@ -52,6 +52,18 @@ def assert_same_pairs(unit, cutoff, found):
 @pytest.fixture
 def small_tiles(monkeypatch):
     monkeypatch.setattr(screening, "tile_side", lambda n: 7)
+
+
+# None: products of floats. Rounded rows count in panels.
+WAYS = [None, *(way for way in range(5) if rounded.has(way))]
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    """Each way to multiply that this processor has, used for cutoffs as small as it can be."""
+    monkeypatch.setattr(rounding, "WAYS", () if request.param is None else (request.param,))
+    monkeypatch.setattr(screening, "LARGEST_ROUNDING", 0.99)
+    return request.param
 
 
 # Moments
@@ -184,7 +196,7 @@ def test_a_tile_is_a_fraction_of_a_second(n):
 @pytest.mark.parametrize(
     ("n", "p"), [(2, 9), (5, 40), (60, 7), (60, 8), (200, 100), (33, 1), (33, 2)]
 )
-@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.usefixtures("small_tiles", "way")
 def test_strong_pairs_are_those_of_brute_force(n, p, factor):
     unit = column_moments(table(n, p, seed=n, factor=factor), assume_centered=False).unit
     for cutoff in (0.0, 1e-9, 1e-4, 0.05, 0.3, 0.9, 1.0, 2.0):
@@ -192,6 +204,7 @@ def test_strong_pairs_are_those_of_brute_force(n, p, factor):
 
 
 @pytest.mark.parametrize("p", [1024, 1025, 1500])
+@pytest.mark.usefixtures("way")
 def test_strong_pairs_on_tiles_of_the_usual_size(p):
     X = table(100, p)
     X[:, ::7] += 0.8 * X[:, [3]]
@@ -207,11 +220,13 @@ def test_strong_pairs_on_tiles_of_the_usual_size(p):
     cutoff=st.floats(1e-7, 1.0),
     side=st.integers(1, 12),
     factor=st.sampled_from([0.0, 1.0]),
+    ways=st.sampled_from([(), *((way,) for way in WAYS[1:])]),
 )
-def test_strong_pairs_of_random_tables(seed, n, p, cutoff, side, factor):
+def test_strong_pairs_of_random_tables(seed, n, p, cutoff, side, factor, ways):
     unit = column_moments(table(n, p, seed, factor), assume_centered=False).unit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(screening, "tile_side", lambda n: side)
+        patch.setattr(rounding, "WAYS", ways)
         assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
 
 
@@ -225,7 +240,7 @@ def rows_near(cutoff, n, offsets, seed=0):
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(400, 0.2), (400, 0.011), (400, 1e-4)])
-@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.usefixtures("small_tiles", "way")
 def test_pairs_within_rounding_of_the_cutoff(n, cutoff):
     offsets = [0, 1e-15, -1e-15, 1e-14, -1e-14, 1e-12, -1e-12, 1e-9, -1e-9, 1e-6, -1e-6] * 3
     unit = rows_near(cutoff, n, offsets)
@@ -252,6 +267,7 @@ def test_no_bound_holds_for_very_long_rows():
 
 
 def test_each_precision_is_used_where_it_belongs(monkeypatch):
+    monkeypatch.setattr(rounding, "WAYS", ())
     kinds = []
     scan = screening.kernels.scan_tile
 
@@ -266,7 +282,23 @@ def test_each_precision_is_used_where_it_belongs(monkeypatch):
     assert kinds == [np.float32, np.float64]
 
 
-@pytest.mark.usefixtures("small_tiles")
+def test_rounded_rows_are_used_where_they_belong(monkeypatch):
+    monkeypatch.setattr(rounding, "WAYS", (rounded.BYTES_PLAINLY, rounded.PAIRS_PLAINLY))
+    used = []
+    scan = rounded.scan
+
+    def noting(rows, *others):
+        used.append(rows[0])
+        return scan(rows, *others)
+
+    monkeypatch.setattr(screening.rounded, "scan", noting)
+    unit = column_moments(table(100, 20), assume_centered=False).unit
+    for cutoff in (0.3, 0.01, 1e-5):
+        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
+    assert used == [rounded.BYTES_PLAINLY, rounded.PAIRS_PLAINLY]
+
+
+@pytest.mark.usefixtures("small_tiles", "way")
 def test_threads_change_nothing():
     unit = column_moments(table(80, 150, factor=0.3), assume_centered=False).unit
     results = []
@@ -279,7 +311,7 @@ def test_threads_change_nothing():
             assert np.array_equal(one, other)
 
 
-@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.usefixtures("small_tiles", "way")
 def test_one_thread_where_blas_has_one(monkeypatch):
     monkeypatch.setattr("sparsistent.core.threads.ThreadPoolExecutor", None)
     unit = column_moments(table(80, 50), assume_centered=False).unit
@@ -294,9 +326,10 @@ def test_strong_pairs_of_a_memory_map(tmp_path):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures("small_tiles")
-def test_progress_in_the_calling_thread(threads):
+def test_progress_in_the_calling_thread(threads, way):
     calls = []
-    unit = column_moments(table(50, 40), assume_centered=False).unit
+    p = 40 if way is None else 32 * 6
+    unit = column_moments(table(50, p), assume_centered=False).unit
 
     def progress(done, total):
         calls.append((done, total, threading.current_thread()))
@@ -309,15 +342,16 @@ def test_progress_in_the_calling_thread(threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures("small_tiles")
-def test_a_dense_table_is_given_up_early(threads):
-    unit = column_moments(table(50, 200, factor=3.0), assume_centered=False).unit
+def test_a_dense_table_is_given_up_early(threads, way):
+    p = 200 if way is None else 1000
+    unit = column_moments(table(50, p, factor=3.0), assume_centered=False).unit
     calls = []
     with threadpool_limits(threads, user_api="blas"):
         assert strong_pairs(unit, 0.3, progress=lambda *count: calls.append(count)) is None
     assert calls[-1][0] <= 0.1 * calls[-1][1]
 
 
-@pytest.mark.usefixtures("small_tiles")
+@pytest.mark.usefixtures("small_tiles", "way")
 def test_the_limit_is_a_share_of_all_pairs():
     unit = column_moments(table(50, 40), assume_centered=False).unit
     share = strong_pairs(unit, 0.3, most=1).i.size / (40 * 39 / 2)
@@ -328,10 +362,11 @@ def test_the_limit_is_a_share_of_all_pairs():
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures("small_tiles")
-def test_an_interrupt_ends_the_threads(threads, monkeypatch):
+def test_an_interrupt_ends_the_threads(threads, way, monkeypatch):
     unit = column_moments(table(50, 150), assume_centered=False).unit
     scanned = []
-    scan = screening.kernels.scan_tile
+    module, name = (screening.kernels, "scan_tile") if way is None else (rounded, "scan")
+    scan = getattr(module, name)
 
     def noting(*arguments):
         scanned.append(threading.current_thread())
@@ -341,7 +376,7 @@ def test_an_interrupt_ends_the_threads(threads, monkeypatch):
         if done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(screening.kernels, "scan_tile", noting)
+    monkeypatch.setattr(module, name, noting)
     with threadpool_limits(threads, user_api="blas"), pytest.raises(KeyboardInterrupt):
         strong_pairs(unit, 0.3, most=1, progress=interrupt)
     assert (threading.main_thread() in scanned) == (threads == 1)

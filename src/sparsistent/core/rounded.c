@@ -5,6 +5,9 @@
    so that x_i·x_j is w_i w_j q_i·q_j up to ‖e_i‖ ‖x_j‖ + ‖w_i q_i‖ ‖e_j‖: a bound that is proven,
    and small enough to tell which few products are worth taking in double precision.
 
+   There are several ways to multiply, and which are fast depends on the processor; the plain ones
+   are never, but there is nothing in them to get wrong.
+
    Rows come in panels of 32. A word of four bytes holds samples 4k to 4k + 3 of a row, or 2k and
    2k + 1; word k of all rows of a panel is together, and then comes word k + 1. Rows that fill the
    last panel are zero. */
@@ -28,6 +31,26 @@
    start at. */
 typedef void Multiply(const int32_t *rows, const int32_t *columns, Int words, const int32_t *start,
                       int32_t *out);
+
+#define MULTIPLY_PLAINLY(name, Whole)                                                              \
+    static void name(const int32_t *rows, const int32_t *columns, Int words, const int32_t *start, \
+                     int32_t *out)                                                                 \
+    {                                                                                              \
+        Int samples = sizeof(int32_t) / sizeof(Whole);                                             \
+        for (Int a = 0; a < TOGETHER; a++)                                                         \
+            for (Int b = 0; b < PANEL; b++) {                                                      \
+                int32_t sum = start[a];                                                            \
+                for (Int k = 0; k < words; k++) {                                                  \
+                    const Whole *x = (const Whole *)(rows + k * PANEL + a);                        \
+                    const Whole *y = (const Whole *)(columns + k * PANEL + b);                     \
+                    for (Int c = 0; c < samples; c++)                                              \
+                        sum += x[c] * y[c];                                                        \
+                }                                                                                  \
+                out[a * PANEL + b] = sum;                                                          \
+            }                                                                                      \
+    }
+MULTIPLY_PLAINLY(multiply_bytes_plainly, signed char)
+MULTIPLY_PLAINLY(multiply_pairs_plainly, int16_t)
 
 #ifdef HAS_PRODUCTS
 #define UNROLLED _Pragma("GCC unroll 8")
@@ -58,8 +81,8 @@ typedef void Multiply(const int32_t *rows, const int32_t *columns, Int words, co
             _mm512_storeu_si512(out + a * PANEL + 16, sums[a][1]);                                 \
         }                                                                                          \
     }
-MULTIPLY_512(multiply_bytes, _mm512_dpbusd_epi32, (int)0x80808080)
-MULTIPLY_512(multiply_pairs, _mm512_dpwssd_epi32, 0)
+MULTIPLY_512(multiply_bytes_512, _mm512_dpbusd_epi32, (int)0x80808080)
+MULTIPLY_512(multiply_pairs_512, _mm512_dpwssd_epi32, 0)
 
 __attribute__((target("avx2"))) static void multiply_pairs_256(const int32_t *rows,
                                                                const int32_t *columns, Int words,
@@ -87,23 +110,30 @@ __attribute__((target("avx2"))) static void multiply_pairs_256(const int32_t *ro
 }
 #endif
 
-/* How rows of so many bytes are multiplied here, or NULL. */
-static Multiply *multiplication(Int bytes)
+/* Ways to multiply rows of one byte a sample, or two, and vectors of so many bits. */
+enum { BYTES_PLAINLY, PAIRS_PLAINLY, BYTES_512, PAIRS_512, PAIRS_256 };
+
+/* How that is done, or NULL where this processor cannot. */
+static Multiply *multiplication(Int way)
 {
+    if (way == BYTES_PLAINLY)
+        return multiply_bytes_plainly;
+    if (way == PAIRS_PLAINLY)
+        return multiply_pairs_plainly;
 #ifdef HAS_PRODUCTS
-    bool fast = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
-    if (bytes == 1 && fast)
-        return multiply_bytes;
-    if (bytes == 2 && fast)
-        return multiply_pairs;
-    if (bytes == 2 && __builtin_cpu_supports("avx2"))
+    bool has_512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
+    if (way == BYTES_512 && has_512)
+        return multiply_bytes_512;
+    if (way == PAIRS_512 && has_512)
+        return multiply_pairs_512;
+    if (way == PAIRS_256 && __builtin_cpu_supports("avx2"))
         return multiply_pairs_256;
 #endif
     return NULL;
 }
 
 typedef struct {
-    Int bytes, words;
+    Int way, words;
     int32_t *panels, *starts;
     float *weights, *errors;
 } Rows;
@@ -111,7 +141,7 @@ typedef struct {
 static Rows take_rows(Arguments *args)
 {
     Arguments items = group(args);
-    Int bytes = integer(&items);
+    Int way = integer(&items);
     PyArrayObject *panels = array(&items, 3, 'i', sizeof(int32_t));
     Places starts = places(&items);
     PyArrayObject *weights = array(&items, 1, 'f', sizeof(float));
@@ -119,7 +149,7 @@ static Rows take_rows(Arguments *args)
     close_group(args, &items);
     if (args->failed)
         return (Rows){0};
-    return (Rows){bytes, PyArray_DIM(panels, 1), PyArray_DATA(panels), starts.at,
+    return (Rows){way, PyArray_DIM(panels, 1), PyArray_DATA(panels), starts.at,
                   PyArray_DATA(weights), PyArray_DATA(errors)};
 }
 
@@ -145,9 +175,10 @@ static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_
     Rows rows = take_rows(&args);
     if (!complete(&args))
         return NULL;
-    Int n = unit.columns, samples = 4 / rows.bytes, bits = 8 * rows.bytes, mask = (1 << bits) - 1;
-    double most_whole = rows.bytes == 1 ? 127.0 : 32767.0;
-    double most_scale = rows.bytes == 1 ? INFINITY : LARGEST_NORM - 0.5 * sqrt((double)n) - 1.0;
+    bool single = rows.way == BYTES_512 || rows.way == BYTES_PLAINLY;
+    Int n = unit.columns, samples = single ? 4 : 2, bits = single ? 8 : 16, mask = (1 << bits) - 1;
+    double most_whole = single ? 127.0 : 32767.0;
+    double most_scale = single ? INFINITY : LARGEST_NORM - 0.5 * sqrt((double)n) - 1.0;
     int16_t *whole = calloc(rows.words * samples, sizeof(int16_t));
     if (whole == NULL)
         return PyErr_NoMemory();
@@ -164,7 +195,7 @@ static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_
             }
             memcpy(word + k * PANEL, &packed, sizeof packed);
         }
-        rows.starts[i] = rows.bytes == 1 ? -128 * sum : 0;
+        rows.starts[i] = rows.way == BYTES_512 ? -128 * sum : 0;
         rows.weights[i] = (float)(1.0 / scale);
         /* Half of ‖e_i‖ ‖e_j‖ is for each of the two; the rest is for rounding, here and below. */
         rows.errors[i] = (float)(sqrt(square) + 0.5 * square + 1e-6);
@@ -218,10 +249,9 @@ static Tile take_tile(Arguments *args)
 
 static Multiply *multiplication_of(const Arguments *args, const Rows *rows)
 {
-    Multiply *multiply = multiplication(rows->bytes);
+    Multiply *multiply = multiplication(rows->way);
     if (multiply == NULL)
-        PyErr_Format(PyExc_ValueError, "%s() cannot multiply rows of %lld bytes here", args->kernel,
-                     (long long)rows->bytes);
+        PyErr_Format(PyExc_ValueError, "%s() cannot multiply in this way here", args->kernel);
     return multiply;
 }
 
@@ -297,15 +327,15 @@ static PyObject *fill(PyObject *module, PyObject *const *values, Py_ssize_t coun
     Py_RETURN_NONE;
 }
 
-static PyObject *available(PyObject *module, PyObject *const *values, Py_ssize_t count)
+static PyObject *has(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
-    Arguments args = arguments("available", values, count);
-    Int bytes = integer(&args);
-    return complete(&args) ? PyBool_FromLong(multiplication(bytes) != NULL) : NULL;
+    Arguments args = arguments("has", values, count);
+    Int way = integer(&args);
+    return complete(&args) ? PyBool_FromLong(multiplication(way) != NULL) : NULL;
 }
 
 static PyMethodDef kernels[] = {
-    KERNEL(available, "Whether this processor multiplies rows of so many bytes faster than floats."),
+    KERNEL(has, "Whether this processor can multiply in a way."),
     KERNEL(round_rows, "Round some rows of a table, and note weights and errors."),
     KERNEL(scan,
            "Write the pairs of a tile, on or above the diagonal, whose product may exceed the cutoff\n"
@@ -325,6 +355,11 @@ PyMODINIT_FUNC PyInit_rounded(void)
         PyModule_AddIntMacro(module, PANEL);
         PyModule_AddIntMacro(module, LONGEST);
         PyModule_AddIntMacro(module, ONE);
+        PyModule_AddIntMacro(module, BYTES_PLAINLY);
+        PyModule_AddIntMacro(module, PAIRS_PLAINLY);
+        PyModule_AddIntMacro(module, BYTES_512);
+        PyModule_AddIntMacro(module, PAIRS_512);
+        PyModule_AddIntMacro(module, PAIRS_256);
     }
     return module;
 }

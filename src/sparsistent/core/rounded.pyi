@@ -5,8 +5,13 @@ Rows = tuple[int, NDArray[int32], NDArray[int32], NDArray[float32], NDArray[floa
 PANEL: int
 LONGEST: int
 ONE: int
+BYTES_PLAINLY: int
+PAIRS_PLAINLY: int
+BYTES_512: int
+PAIRS_512: int
+PAIRS_256: int
 
-def available(bytes: int, /) -> bool: ...
+def has(way: int, /) -> bool: ...
 def round_rows(unit: NDArray[float64], first: int, end: int, rows: Rows, /) -> None: ...
 def scan(
     rows: Rows,

@@ -18,6 +18,9 @@ from sparsistent.core.threads import blas_threads, in_threads
 Singles = NDArray[np.float32]
 Places = NDArray[np.int32]
 
+# Ways to multiply that are worth their while, the best first, and those with one byte a sample.
+WAYS = (kernels.BYTES_512, kernels.PAIRS_512, kernels.PAIRS_256)
+ONE_BYTE = (kernels.BYTES_512, kernels.BYTES_PLAINLY)
 # Entries that a thread rounds at a time: some hundredths of a second.
 PIECE = 1 << 22
 
@@ -29,7 +32,7 @@ class RoundedRows:
     Panels, ``starts`` and the rest are filled up with rows of zeros, see ``core/rounded.c``.
     """
 
-    n_bytes: int
+    way: int
     panels: Places
     starts: Places
     weights: Singles
@@ -38,7 +41,7 @@ class RoundedRows:
     @property
     def arrays(self) -> tuple[int, Places, Places, Singles, Singles]:
         """As kernels take them."""
-        return self.n_bytes, self.panels, self.starts, self.weights, self.errors
+        return self.way, self.panels, self.starts, self.weights, self.errors
 
     def products(self, p: int, progress: Progress | None = None) -> NDArray[np.int16]:
         """The products of all pairs of the p rows, in units of 1/``rounded.ONE``."""
@@ -58,26 +61,26 @@ class RoundedRows:
 
 
 def rounded_rows(unit: Array, largest_error: float) -> RoundedRows | None:
-    """The rows of norm one in as few bytes as keep the errors of all products below a bound.
+    """Rows of norm one, rounded in the fastest way that keeps the errors of products below a bound.
 
-    None where two bytes are too few, or this processor has no use for them.
+    None where no way does, or this processor has none.
     """
-    for n_bytes in (1, 2):
-        too_long = n_bytes == 1 and unit.shape[1] > kernels.LONGEST
-        if too_long or not kernels.available(n_bytes):
+    for way in WAYS:
+        too_long = way in ONE_BYTE and unit.shape[1] > kernels.LONGEST
+        if too_long or not kernels.has(way):
             continue
-        rows = _round(unit, n_bytes)
+        rows = _round(unit, way)
         if 2 * float(rows.errors.max()) <= largest_error:
             return rows
     return None
 
 
-def _round(unit: Array, n_bytes: int) -> RoundedRows:
+def _round(unit: Array, way: int) -> RoundedRows:
     p, n = unit.shape
-    panels, words = -(-p // kernels.PANEL), -(-n * n_bytes // 4)
+    panels, words = -(-p // kernels.PANEL), -(-n // (4 if way in ONE_BYTE else 2))
     size = panels * kernels.PANEL
     rows = RoundedRows(
-        n_bytes,
+        way,
         np.empty((panels, words, kernels.PANEL), np.int32),
         np.zeros(size, np.int32),
         np.zeros(size, np.float32),
