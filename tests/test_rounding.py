@@ -108,9 +108,9 @@ def test_the_first_way_that_is_fine_enough_is_taken(monkeypatch):
 
 
 def test_a_way_that_is_not_there_is_an_error():
+    arrays = rounding._round(unit_rows(5, 3), rounded.PAIRS_PLAINLY).arrays
     with pytest.raises(ValueError, match="cannot multiply"):
-        rows = rounding._round(unit_rows(5, 3), rounded.PAIRS_PLAINLY)
-        rounded.fill((99, *rows.arrays[1:]), 0, 1, 0, 1, np.empty((3, 3), np.int16))
+        rounded.fill((99, *arrays[1:]), 0, 1, 0, 1, np.empty((3, 3), np.int16))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -214,8 +214,10 @@ static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
     if (rows->sparse) {
         double unknown = largest_unknown(rows->s + begin, rows->w + begin, size);
         for (Int slot = begin; unknown > a->reach && slot < end; slot++)
-            if (rows->s[slot] == 0.0 && fabs(rows->w[slot]) > a->reach)
-                rows->s[slot] = correlation(a, k, rows->column[slot]);
+            if (rows->s[slot] == 0.0 && fabs(rows->w[slot]) > a->reach) {
+                Int m = rows->column[slot];
+                rows->s[slot] = rows->s[rows->first[m] + rows->twin[slot]] = correlation(a, k, m);
+            }
         hidden = need - a->reach + least(unknown, a->reach);
     }
     double largest = largest_difference(rows->s + begin, rows->w + begin, size);

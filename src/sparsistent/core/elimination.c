@@ -83,34 +83,74 @@ static bool decompose(Int p, Pattern A, const double *entries, const Int *parent
     return true;
 }
 
-/* Fill Z on the pattern of L, and its diagonal; ``places`` is -1 everywhere. */
-static void invert(Int p, Pattern columns, const double *L, const double *D, double *Z,
-                   double *Z_diagonal, Int *places)
+/* The first of the columns up to j that have the same rows below j: the pattern of each is the next
+   column and its pattern. */
+static Int first_alike(Pattern columns, Int j)
 {
-    for (Int j = p - 1; j >= 0; j--) {
-        Int begin = columns.starts[j], end = columns.starts[j + 1];
-        for (Int a = begin; a < end; a++) {
-            places[columns.others[a]] = a;
-            Z[a] = 0.0;
-        }
-        for (Int a = begin; a < end; a++) {
-            Int k = columns.others[a];
-            double z = Z[a] - Z_diagonal[k] * L[a];
-            for (Int c = columns.starts[k]; c < columns.starts[k + 1]; c++) {
-                Int b = places[columns.others[c]];
-                if (b >= 0) {
-                    Z[b] -= Z[c] * L[a];
-                    z -= Z[c] * L[b];
-                }
+    const Int *starts = columns.starts;
+    while (j > 0 && starts[j] - starts[j - 1] == starts[j + 1] - starts[j] + 1 &&
+           columns.others[starts[j - 1]] == j)
+        j--;
+    return j;
+}
+
+/* The most rows that columns alike have, together with themselves. */
+static Int most_rows(Pattern columns, Int p)
+{
+    Int most_so_far = 0;
+    for (Int j = p - 1; j >= 0; j = first_alike(columns, j) - 1) {
+        Int first = first_alike(columns, j);
+        most_so_far = most_int(most_so_far, columns.starts[first + 1] - columns.starts[first] + 1);
+    }
+    return most_so_far;
+}
+
+/* Column a of a dense block of Z, of size t and known from a + 1 on, for that of L below. */
+VECTORISED static double fill_column(double *restrict block, Int t, Int a, const double *L, double d)
+{
+    double total = 1.0 / d;
+    for (Int x = a + 1; x < t; x++) {
+        const double *row = block + x * t + a + 1;
+        double z = 0.0;
+        for (Int y = 0; y < t - a - 1; y++)
+            z -= row[y] * L[y];
+        block[a * t + x] = z;
+        total -= L[x - a - 1] * z;
+    }
+    for (Int x = a + 1; x < t; x++)
+        block[x * t + a] = block[a * t + x];
+    block[a * t + a] = total;
+    return total;
+}
+
+/* Fill Z on the pattern of L, and its diagonal, for columns alike together: what Z has on their rows
+   is copied into a dense block once. ``places`` is -1 everywhere. */
+static void invert(Int p, Pattern columns, const double *L, const double *D, double *Z,
+                   double *Z_diagonal, Int *places, double *block)
+{
+    const Int *starts = columns.starts, *others = columns.others;
+    for (Int last = p - 1, first; last >= 0; last = first - 1) {
+        first = first_alike(columns, last);
+        Int own = last - first + 1, begin = starts[last], end = starts[last + 1];
+        Int t = own + end - begin;
+        for (Int e = begin; e < end; e++)
+            places[others[e]] = own + e - begin;
+        for (Int e = begin; e < end; e++) {
+            Int k = others[e], x = own + e - begin;
+            block[x * t + x] = Z_diagonal[k];
+            for (Int c = starts[k]; c < starts[k + 1]; c++) {
+                Int y = places[others[c]];
+                if (y >= 0)
+                    block[x * t + y] = block[y * t + x] = Z[c];
             }
-            Z[a] = z;
         }
-        double total = 1.0 / D[j];
-        for (Int a = begin; a < end; a++) {
-            places[columns.others[a]] = -1;
-            total -= L[a] * Z[a];
+        for (Int e = begin; e < end; e++)
+            places[others[e]] = -1;
+        for (Int j = last; j >= first; j--) {
+            Int a = j - first;
+            Z_diagonal[j] = fill_column(block, t, a, L + starts[j], D[j]);
+            memcpy(Z + starts[j], block + a * t + a + 1, (t - a - 1) * sizeof(double));
         }
-        Z_diagonal[j] = total;
     }
 }
 
@@ -130,7 +170,7 @@ static PyObject *inverse_on_pattern(PyObject *module, PyObject *const *values, P
     Int p = diagonal.size;
     double *L = malloc(most_int(Z.size + 2 * p, 1) * sizeof(double));
     Int *work = malloc(most_int(3 * p, 1) * sizeof(Int));
-    bool positive = false;
+    bool positive = false, failed = L == NULL || work == NULL;
     if (L != NULL && work != NULL) {
         double *D = L + Z.size, *row = D + p;
         Py_BEGIN_ALLOW_THREADS
@@ -141,13 +181,18 @@ static PyObject *inverse_on_pattern(PyObject *module, PyObject *const *values, P
         }
         positive = decompose(p, A, entries.at, parents, columns, L, D, row, work, work + p,
                              work + 2 * p);
-        for (Int k = 0; k < p; k++)
-            work[k] = -1;
-        if (positive)
-            invert(p, columns, L, D, Z.at, Z_diagonal.at, work);
+        if (positive) {
+            Int size = most_rows(columns, p);
+            double *block = malloc(most_int(size * size, 1) * sizeof(double));
+            failed = block == NULL;
+            for (Int k = 0; k < p; k++)
+                work[k] = -1;
+            if (!failed)
+                invert(p, columns, L, D, Z.at, Z_diagonal.at, work, block);
+            free(block);
+        }
         Py_END_ALLOW_THREADS
     }
-    bool failed = L == NULL || work == NULL;
     free(L);
     free(work);
     return failed ? PyErr_NoMemory() : PyBool_FromLong(positive);

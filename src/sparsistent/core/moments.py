@@ -11,7 +11,7 @@ The table is read once: that costs less than a tenth of what the correlations do
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
 
@@ -37,6 +37,14 @@ LARGE_PRODUCT = 10**9
 PIECE = 1 << 22
 
 
+@dataclass
+class KnownPairs:
+    """Pairs i < j of which the correlation is known, as keys i p + j, sorted, and correlations."""
+
+    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    s: Array = field(default_factory=lambda: np.zeros(0))
+
+
 @dataclass(frozen=True)
 class Moments:
     """Means, standard deviations and correlations of a table, or of a covariance matrix.
@@ -44,6 +52,7 @@ class Moments:
     ``unit`` has the standardised columns as rows, so that a correlation is the product of two; what
     is no table of products has none and comes with ``given_correlation``. Rows have norm one, or
     √(1 − s) where correlations are shrunk by the share s: the diagonal is one all the same.
+    ``known`` has the correlations of pairs that somebody has asked for.
     """
 
     location: Array
@@ -52,6 +61,7 @@ class Moments:
     unit: Array | None
     given_correlation: Array | None = None
     shrinkage: float = 0.0
+    known: KnownPairs = field(init=False, repr=False, compare=False, default_factory=KnownPairs)
 
     @cached_property
     def correlation(self) -> Array:

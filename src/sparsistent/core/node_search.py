@@ -141,6 +141,8 @@ def search_correlations(
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
+    if progress is not None:
+        progress(0, p)
     for rows, steps in zip(parts, in_threads(run, parts, threads), strict=True):
         results.append(steps)
         if progress is not None:

@@ -645,6 +645,45 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
     return Py_BuildValue("NNL", all_nodes, all_amounts, (long long)found);
 }
 
+/* How many entries of a sparse row are above a level, and which, unless there is nowhere to write. */
+static Int strong_in_row(const Rows *rows, Int k, double least, Int *nodes, double *values)
+{
+    Int found = 0;
+    for (Int slot = rows->first[k]; slot < rows->first[k] + rows->size[k]; slot++)
+        if (fabs(rows->w[slot]) > least) {
+            if (nodes != NULL) {
+                nodes[found] = rows->column[slot];
+                values[found] = rows->w[slot];
+            }
+            found++;
+        }
+    return found;
+}
+
+static PyObject *strong_entries(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("strong_entries", values, count);
+    Rows rows = take_rows(&args);
+    Ints starts = ints(&args);
+    double least = number(&args);
+    if (!complete(&args))
+        return NULL;
+    Int p = starts.size - 1;
+    starts.at[0] = 0;
+    for (Int k = 0; k < p; k++)
+        starts.at[k + 1] = starts.at[k] + strong_in_row(&rows, k, least, NULL, NULL);
+    PyObject *nodes = new_ints(starts.at[p]), *w = new_floats(starts.at[p]);
+    if (nodes == NULL || w == NULL) {
+        Py_XDECREF(nodes);
+        Py_XDECREF(w);
+        return NULL;
+    }
+    for (Int k = 0; k < p; k++)
+        strong_in_row(&rows, k, least, (Int *)data(nodes) + starts.at[k],
+                      (double *)data(w) + starts.at[k]);
+    return Py_BuildValue("NN", nodes, w);
+}
+
 /* (W X W) on the edges and on the diagonal, column by column; z has room for a column of X W. */
 static void multiply(const Int *start, const Int *node, const double *w, const Edges *edges,
                      const double *x, Floats x_diagonal, double *out, double *out_diagonal,
@@ -715,6 +754,8 @@ static PyMethodDef kernels[] = {
     KERNEL(join,
            "Give the nodes on one side of a new edge (i, j) their covariance with those on the\n"
            "other."),
+    KERNEL(strong_entries,
+           "The entries of sparse rows above a level: nodes and values, and where each row begins."),
     KERNEL(curvature,
            "(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."),
     END_OF_KERNELS,

@@ -78,6 +78,12 @@ def join(
     drop: float,
     /,
 ) -> tuple[NDArray[int64], NDArray[float64], int]: ...
+def strong_entries(
+    rows: Rows,
+    starts: NDArray[int64],
+    least: float,
+    /,
+) -> tuple[NDArray[int64], NDArray[float64]]: ...
 def curvature(
     W: Entries,
     edges: Edges,

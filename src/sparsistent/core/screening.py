@@ -40,7 +40,7 @@ Look = Callable[[Tile, Places, Places], tuple[int, int]]
 # Single precision is used where its error is at most this share of the cutoff, and rounded rows
 # where theirs is: they are so much faster that more may be computed again.
 LARGEST_ERROR = 0.05
-LARGEST_ROUNDING = 0.25
+LARGEST_ROUNDING = 1 / 3
 # Directions on which rows are projected to find those that are nearly parallel.
 DIRECTIONS = 2
 # Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
@@ -199,10 +199,17 @@ def _candidates(
 
 
 def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
-    """The correlations of some pairs: looked up where all are there, and otherwise made."""
+    """The correlations of different pairs i < j: looked up, or made and remembered."""
     if moments.unit is None or moments.has_all:
         return moments.correlation[i, j]
-    return _products(moments.unit, i, j, blas_threads())
+    keys, known = i * len(moments.unit) + j, moments.known
+    new = ~np.isin(keys, known.keys, kind="sort", assume_unique=True)
+    if new.any():
+        s = _products(moments.unit, i[new], j[new], blas_threads())
+        together = np.concatenate([known.keys, keys[new]])
+        order = np.argsort(together, kind="stable")
+        known.keys, known.s = together[order], np.concatenate([known.s, s])[order]
+    return known.s[np.searchsorted(known.keys, keys)]
 
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:

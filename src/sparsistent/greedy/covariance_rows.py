@@ -126,18 +126,12 @@ class CovarianceRows:
 
     def entries(self, least: float) -> tuple[Integers, Integers, Array]:
         """The entries above ``least``, row by row: where each row begins, nodes, values."""
-        if self.is_dense:
-            node, other = map(np.ascontiguousarray, np.nonzero(np.abs(self.matrix) > least))
-            values = self.matrix[node, other]
-        else:
-            node = np.repeat(np.arange(self.size.size), self.size)
-            shift = self.first - (np.cumsum(self.size) - self.size)
-            slots = np.arange(node.size) + np.repeat(shift, self.size)
-            strong = np.abs(self.w[slots]) > least
-            node, slots = node[strong], slots[strong]
-            other, values = self.column[slots].astype(np.int64), self.w[slots]
+        if not self.is_dense:
+            start = np.empty(self.size.size + 1, np.int64)
+            return start, *relaxation.strong_entries(self.arrays, start, least)
+        node, other = map(np.ascontiguousarray, np.nonzero(np.abs(self.matrix) > least))
         start = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=len(self.source)))])
-        return start, other, values
+        return start, other, self.matrix[node, other]
 
     def replace(self, nodes: Integers, V: Array, drop: float) -> None:
         """Set W on a component, which has no covariance with anything else."""

@@ -58,7 +58,7 @@ QUADRATIC = 0.1
 LEAST_LENGTH = 1e-6
 # Entries of W up to this do not matter for a step, unless the residual comes to more than this
 # share of the one before.
-NEGLIGIBLE = 1e-2
+NEGLIGIBLE = 3e-2
 SLOW = 0.3
 
 
@@ -167,7 +167,8 @@ def _is_direct(fit: FittedGraph) -> bool:
 def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> float:
     """Newton's method, as far as it goes: the largest entry that the inverse misses of S then.
 
-    An error where Θ is not positive definite. It is given up where a step leaves more than 1 − ``least_progress`` of the residual.
+    An error where Θ is not positive definite. It is given up where a step leaves more than 1 −
+    ``least_progress`` of the residual.
     """
     inverse = _inverse(fit)
     missing = _missing(fit, inverse)
