@@ -54,12 +54,10 @@ def _correlations_among(moments: Moments, variables: Integers) -> Array:
     count, size = variables.shape
     if moments.unit is None or moments.has_all or size > FEW:
         return moments.among(variables)
-    p = moments.scale.size
     a, b = np.triu_indices(size, 1)
     one, other = variables[:, a], variables[:, b]
-    i, j = np.minimum(one, other), np.maximum(one, other)
-    # Variables that are near each other are in several rows together.
-    keys, place = np.unique(i * p + j, return_inverse=True)
     S = np.ones((count, size, size))
-    S[:, a, b] = S[:, b, a] = correlations_of(moments, *np.divmod(keys, p))[place].reshape(i.shape)
+    S[:, a, b] = S[:, b, a] = correlations_of(
+        moments, np.minimum(one, other), np.maximum(one, other)
+    )
     return S

@@ -49,7 +49,7 @@ typedef void Multiply(const int32_t *rows, const int32_t *columns, Int words, co
                 out[a * PANEL + b] = sum;                                                          \
             }                                                                                      \
     }
-MULTIPLY_PLAINLY(multiply_bytes_plainly, signed char)
+MULTIPLY_PLAINLY(multiply_bytes_plainly, int8_t)
 MULTIPLY_PLAINLY(multiply_pairs_plainly, int16_t)
 
 #ifdef HAS_PRODUCTS
@@ -155,17 +155,25 @@ static Rows take_rows(Arguments *args)
 
 LARGEST_OF
 
-/* Whole numbers, and the square of what they leave. */
-VECTORISED static double round_row(const double *x, Int n, double scale, int16_t *restrict whole)
-{
-    double square = 0.0, weight = 1.0 / scale;
-    for (Int k = 0; k < n; k++) {
-        double number = rint(x[k] * scale), left = x[k] - number * weight;
-        whole[k] = (int16_t)number;
-        square += left * left;
+/* Whole numbers, their sum, and the square of what they leave. */
+#define ROUND(name, Whole)                                                                         \
+    VECTORISED static double name(const double *x, Int n, double scale, Whole *restrict whole,     \
+                                  int32_t *sum)                                                    \
+    {                                                                                              \
+        double square = 0.0, weight = 1.0 / scale;                                                 \
+        int32_t total = 0;                                                                         \
+        for (Int k = 0; k < n; k++) {                                                              \
+            double number = rint(x[k] * scale), left = x[k] - number * weight;                     \
+            int32_t rounded = (int32_t)number;                                                     \
+            whole[k] = (Whole)rounded;                                                             \
+            total += rounded;                                                                      \
+            square += left * left;                                                                 \
+        }                                                                                          \
+        *sum = total;                                                                              \
+        return square;                                                                             \
     }
-    return square;
-}
+ROUND(round_to_bytes, int8_t)
+ROUND(round_to_pairs, int16_t)
 
 static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
@@ -176,32 +184,29 @@ static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_
     if (!complete(&args))
         return NULL;
     bool single = rows.way == BYTES_512 || rows.way == BYTES_PLAINLY;
-    Int n = unit.columns, samples = single ? 4 : 2, bits = single ? 8 : 16, mask = (1 << bits) - 1;
+    Int n = unit.columns;
     double most_whole = single ? 127.0 : 32767.0;
     double most_scale = single ? INFINITY : LARGEST_NORM - 0.5 * sqrt((double)n) - 1.0;
-    int16_t *whole = calloc(rows.words * samples, sizeof(int16_t));
-    if (whole == NULL)
+    int32_t *words = calloc(most_int(rows.words, 1), sizeof(int32_t));
+    if (words == NULL)
         return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
     for (Int i = first; i < end; i++) {
-        double scale = least(most_whole / most(largest_of(unit.at + i * n, n), 1e-300), most_scale);
-        double square = round_row(unit.at + i * n, n, scale, whole);
-        int32_t *word = rows.panels + i / PANEL * PANEL * rows.words + i % PANEL, sum = 0;
-        for (Int k = 0; k < rows.words; k++) {
-            uint32_t packed = 0;
-            for (Int b = 0; b < samples; b++) {
-                sum += whole[k * samples + b];
-                packed |= (uint32_t)(whole[k * samples + b] & mask) << b * bits;
-            }
-            memcpy(word + k * PANEL, &packed, sizeof packed);
-        }
+        const double *x = unit.at + i * n;
+        double scale = least(most_whole / most(largest_of(x, n), 1e-300), most_scale);
+        int32_t sum;
+        double square = single ? round_to_bytes(x, n, scale, (int8_t *)words, &sum)
+                               : round_to_pairs(x, n, scale, (int16_t *)words, &sum);
+        int32_t *panel = rows.panels + i / PANEL * PANEL * rows.words + i % PANEL;
+        for (Int k = 0; k < rows.words; k++)
+            panel[k * PANEL] = words[k];
         rows.starts[i] = rows.way == BYTES_512 ? -128 * sum : 0;
         rows.weights[i] = (float)(1.0 / scale);
         /* Half of ‖e_i‖ ‖e_j‖ is for each of the two; the rest is for rounding, here and below. */
         rows.errors[i] = (float)(sqrt(square) + 0.5 * square + 1e-6);
     }
     Py_END_ALLOW_THREADS
-    free(whole);
+    free(words);
     Py_RETURN_NONE;
 }
 

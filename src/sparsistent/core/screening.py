@@ -199,17 +199,21 @@ def _candidates(
 
 
 def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
-    """The correlations of different pairs i < j: looked up, or made and remembered."""
+    """The correlations of pairs i < j: looked up, or made and remembered."""
     if moments.unit is None or moments.has_all:
         return moments.correlation[i, j]
-    keys, known = i * len(moments.unit) + j, moments.known
-    new = ~np.isin(keys, known.keys, kind="sort", assume_unique=True)
-    if new.any():
-        s = _products(moments.unit, i[new], j[new], blas_threads())
-        together = np.concatenate([known.keys, keys[new]])
+    p, known = len(moments.unit), moments.known
+    keys = i * p + j
+    place = np.searchsorted(known.keys, keys)
+    unknown = known.keys.take(place, mode="clip") != keys if known.keys.size else np.s_[:]
+    new = np.unique(keys[unknown])
+    if new.size:
+        s = _products(moments.unit, *np.divmod(new, p), blas_threads())
+        together = np.concatenate([known.keys, new])
         order = np.argsort(together, kind="stable")
         known.keys, known.s = together[order], np.concatenate([known.s, s])[order]
-    return known.s[np.searchsorted(known.keys, keys)]
+        place = np.searchsorted(known.keys, keys)
+    return known.s[place]
 
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:

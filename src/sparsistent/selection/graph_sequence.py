@@ -138,10 +138,14 @@ def graphs_of_neighborhoods(path: "NeighborhoodPath") -> GraphSequence:
     node = np.repeat(np.arange(len(nodes)), np.diff(nodes.starts))
     # A step is taken below the least score of its node's forward steps so far.
     level = np.where(nodes.added, nodes.score, np.inf)
-    for begin, end in zip(nodes.starts[:-1].tolist(), nodes.starts[1:].tolist(), strict=True):
-        np.minimum.accumulate(level[begin:end], out=level[begin:end])
+    lengths = np.diff(nodes.starts)
+    for k in range(1, int(lengths.max(initial=0))):
+        step = nodes.starts[:-1][lengths > k] + k
+        level[step] = np.minimum(level[step], level[step - 1])
     order = np.argsort(-level, kind="stable")
-    levels, turn = np.unique(-level[order], return_inverse=True)
+    sorted_levels = -level[order]
+    is_new = np.diff(sorted_levels, prepend=-np.inf) > 0
+    levels, turn = sorted_levels[is_new], np.cumsum(is_new) - 1
     size = np.cumsum(np.bincount(turn, np.where(nodes.added[order], 1, -1), levels.size))
     fall = np.bincount(turn, _falls_of_log_rss(path)[order], levels.size)
     joined = _joined(path, node[order], nodes.neighbor[order], nodes.added[order], turn)
