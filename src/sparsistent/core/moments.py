@@ -44,6 +44,21 @@ class KnownPairs:
     keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     s: Array = field(default_factory=lambda: np.zeros(0))
 
+    def add(self, keys: NDArray[np.int64], s: Array) -> None:
+        """Remember more; what is known already, or comes twice, is the same each time."""
+        together = np.concatenate([self.keys, keys])
+        order = np.argsort(together, kind="stable")
+        together = together[order]
+        first = np.diff(together, prepend=-1) > 0
+        self.keys, self.s = together[first], np.concatenate([self.s, s])[order][first]
+
+    def unknown(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of some keys of which nothing is known, each once."""
+        if self.keys.size:
+            place = np.searchsorted(self.keys, keys)
+            keys = keys[self.keys.take(place, mode="clip") != keys]
+        return np.unique(keys)
+
 
 @dataclass(frozen=True)
 class Moments:

@@ -86,7 +86,10 @@ class NodeSteps:
 
 
 class Trace(NamedTuple):
-    """Active sets and their Γ: set s has the members from ``entries[s]`` on."""
+    """Active sets and their Γ: set s has the members from ``entries[s]`` on.
+
+    Where correlations are rough, there are pairs and exact correlations in place of members and Γ.
+    """
 
     entries: Integers
     members: Integers
@@ -117,37 +120,45 @@ def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
     )
 
 
-def search_correlations(
-    S: Array | Rough,
-    rule: Rule,
-    progress: Progress | None = None,
-    table: Table = NO_TABLE,
-) -> NodeSteps:
-    """The steps of all nodes, from all correlations.
+def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
+    """The steps of all nodes, from all correlations."""
+    return joined([steps for steps, _ in _search(S, rule, progress, NO_TABLE)])
 
-    Where these are rough, ``table`` says of what rows. The steps are the same: only what is far
-    from a decision is left rough.
+
+def search_rough(
+    S: Rough, rule: Rule, progress: Progress | None, table: Table
+) -> tuple[NodeSteps, Integers, Array]:
+    """The same steps from rough correlations, and the exact ones that were needed.
+
+    Only what is far from a decision is left rough. Exact ones come with i p + j for the pair.
     """
+    parts = _search(S, rule, progress, table)
+    pairs = np.concatenate([trace.members for _, trace in parts])
+    return joined([steps for steps, _ in parts]), pairs, np.concatenate([t.gammas for _, t in parts])
+
+
+def _search(
+    S: Array | Rough, rule: Rule, progress: Progress | None, table: Table
+) -> list[tuple[NodeSteps, "Trace"]]:
     p = len(S)
     blocks: Any = np.ascontiguousarray(S)[None]
     size = max(1, SLICE_WORK // (8 * p))
     parts = [np.arange(first, min(first + size, p)) for first in range(0, p, size)]
 
-    def run(rows: Integers, stop: Event) -> NodeSteps:
+    def run(rows: Integers, stop: Event) -> tuple[NodeSteps, Trace]:
         same = np.zeros(rows.size, np.int64)
         lists = lists_of(rule.forced, rows), lists_of(rule.barred, rows)
-        least = rule.thresholds[rows]
-        return regress(blocks, same, rows, least, rule, lists, stop, table=table)[0]
+        return regress(blocks, same, rows, rule.thresholds[rows], rule, lists, stop, table=table)
 
     threads = blas_threads() if len(parts) > 1 else 1
     results = []
     if progress is not None:
         progress(0, p)
-    for rows, steps in zip(parts, in_threads(run, parts, threads), strict=True):
-        results.append(steps)
+    for rows, result in zip(parts, in_threads(run, parts, threads), strict=True):
+        results.append(result)
         if progress is not None:
             progress(int(rows[-1]) + 1, p)
-    return joined(results)
+    return results
 
 
 def regress(
@@ -168,12 +179,13 @@ def regress(
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
     # Of rough correlations only the columns of two variables are kept.
-    p = kernels.ROUGH_COLUMNS if S.dtype == np.int16 else S.shape[2]
+    rough = S.dtype == np.int16
+    p = kernels.ROUGH_COLUMNS if rough else S.shape[2]
     state = np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = -1
     starts = np.zeros(rows.size + 1, np.int64)
     fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
-    trace = _trace_arrays(65 + 5 * rows.size, 64) if traced else _trace_arrays(0, 0)
+    trace = _trace_arrays(65 + 5 * rows.size if traced else 0, 64 if traced or rough else 0)
     forced, (begin, others) = lists
     # No node is its own neighbour.
     barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
@@ -204,8 +216,8 @@ def regress(
         if state[kernels.STEPS] == room:
             (output,) = copied((output,), (np.empty((2 * room, 4)),))
             trace = copied(trace, _trace_arrays(2 * len(trace[0]), len(trace[1])))
-        if state[kernels.MEMBERS] + k > len(trace[1]):
-            trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1])))
+        if state[kernels.MEMBERS] + k + 1 > len(trace[1]):
+            trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1]) + 2 * k))
     others, values, drops, losses = output[: starts[-1]].T.copy()
     entries, pairs = trace
     members, gammas = pairs[: state[kernels.MEMBERS]].T

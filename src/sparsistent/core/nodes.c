@@ -605,6 +605,17 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     return !poor;
 }
 
+/* Write down the exact products of what comes in, with i p + j for the pair i < j. */
+static void write_products(const Search *a, const Regression *fit, Int node, Int t)
+{
+    for (Int i = 0; i <= fit->k; i++) {
+        Int m = i > 0 ? fit->members[i - 1] : a->rows.at[node];
+        double *line = a->traced.at + 2 * a->state[MEMBERS]++;
+        line[0] = (double)(least_int(m, t) * a->p + most_int(m, t));
+        line[1] = a->rough->latest->products[i];
+    }
+}
+
 static const double *row_of_S(const Search *a, Int block, Int i)
 {
     return a->S + block * a->block_size + i * a->p;
@@ -626,10 +637,12 @@ static void take_out(const Search *a, Regression *fit, Int block, Int w)
 }
 
 /* Add a variable; false where it is a combination of the active ones: its gain is rounding. */
-static bool bring_in(const Search *a, Regression *fit, Int block, const Choice *choice)
+static bool bring_in(const Search *a, Regression *fit, Int node, const Choice *choice)
 {
-    Int p = fit->p, k = fit->k, t = choice->added;
+    Int block = a->blocks[node], p = fit->p, k = fit->k, t = choice->added;
     Int column = a->S != NULL ? t : CANDIDATE;
+    if (a->rough != NULL)
+        write_products(a, fit, node, t);
     double *row = row_of(fit, k);
     if (a->S != NULL)
         memcpy(row, row_of_S(a, block, t), p * sizeof(double));
@@ -673,6 +686,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         Int k = fit->k, steps = state[STEPS];
         bool full = most_int(k, state[REJECTED]) == a->room || steps == a->output.rows;
         full |= a->entries.size > 0 && state[MEMBERS] + k > a->traced.rows;
+        full |= a->rough != NULL && state[MEMBERS] + k + 1 > a->traced.rows;
         if (full || state[WORK] < 0)
             return false;
 
@@ -693,7 +707,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
             other = -1 - fit->members[choice.removed];
             take_out(a, fit, block, choice.removed);
         }
-        if (choice.added >= 0 && !bring_in(a, fit, block, &choice))
+        if (choice.added >= 0 && !bring_in(a, fit, node, &choice))
             continue;
         if (!fit->profile) {
             double *line = a->output.at + 4 * steps;
@@ -717,7 +731,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
 
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
-   after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ. For
+   after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ, or,
+   where S is rough, the exact correlations of those that came in with the node and its members. For
    the profile search there are records, the set of each size with the least RSS and that RSS.
    Candidates come up to the turn by what they gain, then a few more, and go again down to none; then
    the same from the empty set. Up to the turn swaps come first while one of them lowers RSS. */

@@ -204,16 +204,10 @@ def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
         return moments.correlation[i, j]
     p, known = len(moments.unit), moments.known
     keys = i * p + j
-    place = np.searchsorted(known.keys, keys)
-    unknown = known.keys.take(place, mode="clip") != keys if known.keys.size else np.s_[:]
-    new = np.unique(keys[unknown])
+    new = known.unknown(keys)
     if new.size:
-        s = _products(moments.unit, *np.divmod(new, p), blas_threads())
-        together = np.concatenate([known.keys, new])
-        order = np.argsort(together, kind="stable")
-        known.keys, known.s = together[order], np.concatenate([known.s, s])[order]
-        place = np.searchsorted(known.keys, keys)
-    return known.s[place]
+        known.add(new, _products(moments.unit, *np.divmod(new, p), blas_threads()))
+    return known.s[np.searchsorted(known.keys, keys)]
 
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:

@@ -28,7 +28,7 @@ from scipy import sparse
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments, Progress
-from sparsistent.core.node_search import NodeSteps, Rule, search_correlations
+from sparsistent.core.node_search import NodeSteps, Rule, search_correlations, search_rough
 from sparsistent.core.rounding import RoundedRows, rounded_rows
 from sparsistent.core.screening import LARGEST_ROUNDING
 from sparsistent.core.subset_search import improve_correlations, improve_rows
@@ -197,7 +197,8 @@ def neighborhood_greedy(
     if rounded is not None:
         assert moments.unit is not None
         rough = rounded.products(variance.size, product_progress)
-        steps = search_correlations(rough, rule, first, (moments.unit, rounded.errors))
+        steps, *pairs = search_rough(rough, rule, first, (moments.unit, rounded.errors))
+        moments.known.add(*pairs)
     elif rows is None:
         steps = search_correlations(moments.correlation, rule, first)
     else:
