@@ -318,9 +318,14 @@ static double make_exact(const Search *a, const Regression *fit, Int node, Int m
     return c;
 }
 
-/* How far rough covariances with the residual x_r − Σγx can be off. With x = x' + e, where x' is
-   rounded, they are e_t times the residual and x'_t times e_r − Σγe. */
-static double error_of(const Search *a, const Regression *fit, Int node, double rss)
+/* How far rough covariances with the residual x_r − Σγx can be off: so much, and so much for each
+   unit of a candidate's own error. With x = x' + e, where x' is rounded, they are off by e_t times the
+   residual, and by x'_t times e_r − Σγe. */
+typedef struct {
+    double fixed, each;
+} Bound;
+
+static Bound error_of(const Search *a, const Regression *fit, Int node, double rss)
 {
     const Rough *rough = a->rough;
     double weight = 1.0, error = rough->errors[a->rows.at[node]];
@@ -329,7 +334,7 @@ static double error_of(const Search *a, const Regression *fit, Int node, double 
         weight += gamma;
         error += gamma * rough->errors[fit->members[i]];
     }
-    return rough->worst * sqrt(rss) + (1.0 + rough->worst) * error + (HALF + 1e-6) * weight;
+    return (Bound){error + (HALF + 1e-6) * weight, sqrt(rss) + error};
 }
 
 /* Rough covariances with the residual, strip by strip, which stays in the cache meanwhile. */
@@ -395,9 +400,10 @@ static Int next_above(const Rough *rough, Int from, Int p, double bar)
 /* The first of the candidates with the largest exact covariance, which gets its column, or -1 where
    none is strong enough. Those count whose rough one, up to an error, reaches what is needed and the
    largest exact one so far. */
-static Int settle(const Search *a, const Regression *fit, Int node, double needed, double error)
+static Int settle(const Search *a, const Regression *fit, Int node, double needed, Bound bound)
 {
     const Rough *rough = a->rough;
+    double error = bound.fixed + bound.each * rough->worst;
     float size = fill_tops(rough->c, a->p, rough->tops);
     double bar = most(needed - error, 1e-30);
     if (size < bar)
@@ -409,6 +415,10 @@ static Int settle(const Search *a, const Regression *fit, Int node, double neede
     for (Int m = next_above(rough, 0, a->p, bar); m < a->p;
          m = next_above(rough, m + 1, a->p, bar)) {
         if (m == likely)
+            continue;
+        double most_of_it = fabsf(rough->c[m]) + bound.fixed + bound.each * rough->errors[m];
+        rough->exact[m] = 0.0;
+        if (most_of_it < most(best, needed))
             continue;
         rough->exact[m] = make_exact(a, fit, node, m);
         best = most(best, fabs(rough->exact[m]));
@@ -555,12 +565,12 @@ static bool look_roughly(const Search *a, const Regression *fit, Int node, doubl
                          Choice *choice)
 {
     const Rough *rough = a->rough;
-    double error = error_of(a, fit, node, rss), share = -expm1(-a->drop);
+    double share = -expm1(-a->drop);
     double needed = sqrt(most(2.0 * a->thresholds[node], share * most(rss, a->smallest)));
     fill_rough(rough->S + a->blocks[node] * a->block_size, a->p, a->rows.at[node], fit->k,
                fit->members, fit->c + fit->p, rough->c);
     bar_rough(a, fit, node, rough->c);
-    choice->added = settle(a, fit, node, needed, error);
+    choice->added = settle(a, fit, node, needed, error_of(a, fit, node, rss));
     choice->sought = true;
     if (choice->added < 0)
         return false;

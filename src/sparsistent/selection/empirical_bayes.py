@@ -75,7 +75,10 @@ def cut_between_noise_and_edges(cut: Cut, gains: Array, curve: Array) -> tuple[f
     if clear.size < LEAST_CLEAR:
         return cut.few, np.minimum(noise.n_pairs * noise.chance(curve), 1.0)
     start = float(noise.score(cut.largest))
-    strengths, counts = _strengths(noise.score(clear), start)
+    # Most gains are on the curve, too, and scores take time.
+    values, places = np.unique(np.concatenate([clear, curve]), return_inverse=True)
+    scores = noise.score(values)[places]
+    strengths, counts = _strengths(scores[: clear.size], start)
 
     def chance_of_noise(score: Array) -> Array:
         edges = (_normal(score[:, None] - strengths) * counts).sum(axis=1)
@@ -85,7 +88,7 @@ def cut_between_noise_and_edges(cut: Cut, gains: Array, curve: Array) -> tuple[f
     window = np.linspace(float(noise.score(cut.smallest)), start, BINS)
     is_edge = chance_of_noise(window) <= MOST_NOISE
     score = window[int(is_edge.argmax())] if is_edge.any() else start
-    shown = np.minimum(noise.score(curve), start + RANGE)
+    shown = np.minimum(scores[clear.size :], start + RANGE)
     return min(noise.gain(float(score)), cut.largest), chance_of_noise(shown)
 
 
