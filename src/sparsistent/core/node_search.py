@@ -133,8 +133,9 @@ def search_rough(
     Only what is far from a decision is left rough. Exact ones come with i p + j for the pair.
     """
     parts = _search(S, rule, progress, table)
-    pairs = np.concatenate([trace.members for _, trace in parts])
-    return joined([steps for steps, _ in parts]), pairs, np.concatenate([t.gammas for _, t in parts])
+    pairs = np.concatenate([found.members for _, found in parts])
+    exact = np.concatenate([found.gammas for _, found in parts])
+    return joined([steps for steps, _ in parts]), pairs, exact
 
 
 def _search(

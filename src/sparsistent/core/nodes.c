@@ -44,7 +44,7 @@ enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTE
 #define TIE 4096
 /* Numbers of which the largest is found together. */
 #define STRIP 512
-/* Of these the largest is kept, so that few are looked at again. */
+/* Numbers that are looked at one by one where any of them counts. */
 #define GROUP 64
 
 /* How far rounding to two bytes moves a correlation. */
@@ -225,15 +225,18 @@ typedef struct {
 } Known;
 
 /* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
-   of these and the worst of them; covariances with a residual, the largest of each group, and
-   exact ones where they count. Exact products of candidates, as one is looked at again at each step, and the next to forget. */
+   of these and the worst of them; candidates, their rough and exact covariances with a residual, and
+   who is none. Exact products of candidates, as one is looked at again at each step, and the next to
+   forget. */
 typedef struct {
     const int16_t *S;
     Matrix table;
     const float *errors;
     double worst;
-    float *c, *tops;
+    int32_t *places;
+    float *sizes;
     double *exact;
+    bool *closed;
     Known known[REMEMBERED], *latest;
     Int oldest;
 } Rough;
@@ -337,64 +340,80 @@ static Bound error_of(const Search *a, const Regression *fit, Int node, double r
     return (Bound){error + (HALF + 1e-6) * weight, sqrt(rss) + error};
 }
 
-/* Rough covariances with the residual, strip by strip, which stays in the cache meanwhile. */
-VECTORISED static void fill_rough(const int16_t *S, Int p, Int r, Int k, const Int *members,
-                                  const double *minus_gamma, float *restrict c)
+/* Where rough covariances with the residual are at least ``bar`` in absolute value: how many, and how
+   large. They are made strip by strip and looked at while they are in the cache. */
+VECTORISED static Int collect(const int16_t *S, Int p, Int r, Int k, const Int *members,
+                              const double *minus_gamma, float bar, int32_t *restrict places,
+                              float *restrict sizes)
 {
     const float unit = 1.0f / ONE;
+    float c[STRIP];
+    Int found = 0;
     for (Int first = 0; first < p; first += STRIP) {
         Int size = least_int(STRIP, p - first), i = 0;
         const int16_t *own = S + r * p + first;
-        float *part = c + first;
         for (Int m = 0; m < size; m++)
-            part[m] = unit * own[m];
+            c[m] = unit * own[m];
         for (; i + 1 < k; i += 2) {
             const int16_t *x = S + members[i] * p + first, *y = S + members[i + 1] * p + first;
             float x0 = unit * (float)minus_gamma[i], y0 = unit * (float)minus_gamma[i + 1];
             for (Int m = 0; m < size; m++)
-                part[m] += x0 * x[m] + y0 * y[m];
+                c[m] += x0 * x[m] + y0 * y[m];
         }
         for (; i < k; i++) {
             const int16_t *x = S + members[i] * p + first;
             float x0 = unit * (float)minus_gamma[i];
             for (Int m = 0; m < size; m++)
-                part[m] += x0 * x[m];
+                c[m] += x0 * x[m];
+        }
+        for (Int begin = 0; begin < size; begin += GROUP) {
+            Int end = least_int(begin + GROUP, size);
+            int above = 0;
+            for (Int m = begin; m < end; m++)
+                above += fabsf(c[m]) >= bar;
+            for (Int m = begin; above > 0 && m < end; m++)
+                if (fabsf(c[m]) >= bar) {
+                    places[found] = (int32_t)(first + m);
+                    sizes[found++] = fabsf(c[m]);
+                }
         }
     }
+    return found;
 }
 
-/* The largest number of each group in absolute value, and that of all. */
-VECTORISED static float fill_tops(const float *numbers, Int p, float *restrict tops)
+/* Mark who is no candidate, or no longer do. */
+static void shut(const Search *a, const Regression *fit, Int node, bool mark)
 {
-    int32_t top = 0;
-    for (Int first = 0; first < p; first += GROUP) {
-        int32_t here = 0;
-        for (Int m = first; m < least_int(first + GROUP, p); m++) {
-            int32_t bits;
-            float size = fabsf(numbers[m]);
-            memcpy(&bits, &size, sizeof bits);
-            here = bits > here ? bits : here;
+    bool *closed = a->rough->closed;
+    for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
+        closed[a->barred.members[e]] = mark;
+    for (Int e = 0; e < a->state[REJECTED]; e++)
+        closed[fit->rejected[e]] = mark;
+    for (Int i = 0; i < fit->k; i++)
+        closed[fit->members[i]] = mark;
+}
+
+/* Candidates whose covariance with the residual may be as large as is needed: how many, and the
+   place of the largest among them. */
+static Int find_candidates(const Search *a, const Regression *fit, Int node, double bar, Int *likely)
+{
+    const Rough *rough = a->rough;
+    const int16_t *S = rough->S + a->blocks[node] * a->block_size;
+    Int found = collect(S, a->p, a->rows.at[node], fit->k, fit->members, fit->c + fit->p,
+                        (float)bar, rough->places, rough->sizes);
+    Int kept = 0;
+    *likely = 0;
+    shut(a, fit, node, true);
+    for (Int e = 0; e < found; e++)
+        if (!rough->closed[rough->places[e]]) {
+            rough->places[kept] = rough->places[e];
+            rough->sizes[kept] = rough->sizes[e];
+            if (rough->sizes[kept] > rough->sizes[*likely])
+                *likely = kept;
+            kept++;
         }
-        memcpy(tops + first / GROUP, &here, sizeof here);
-        top = here > top ? here : top;
-    }
-    float size;
-    memcpy(&size, &top, sizeof size);
-    return size;
-}
-
-/* The place of the first covariance, from a place on, that is at least ``bar`` in absolute value. */
-static Int next_above(const Rough *rough, Int from, Int p, double bar)
-{
-    for (Int m = from; m < p; m = (m / GROUP + 1) * GROUP) {
-        if (rough->tops[m / GROUP] < bar)
-            continue;
-        for (Int end = least_int((m / GROUP + 1) * GROUP, p); m < end; m++)
-            if (fabsf(rough->c[m]) >= bar)
-                return m;
-        m--;
-    }
-    return p;
+    shut(a, fit, node, false);
+    return kept;
 }
 
 /* The first of the candidates with the largest exact covariance, which gets its column, or -1 where
@@ -403,34 +422,30 @@ static Int next_above(const Rough *rough, Int from, Int p, double bar)
 static Int settle(const Search *a, const Regression *fit, Int node, double needed, Bound bound)
 {
     const Rough *rough = a->rough;
-    double error = bound.fixed + bound.each * rough->worst;
-    float size = fill_tops(rough->c, a->p, rough->tops);
-    double bar = most(needed - error, 1e-30);
-    if (size < bar)
+    double bar = needed - bound.fixed - bound.each * rough->worst, *exact = rough->exact;
+    Int likely, count = find_candidates(a, fit, node, bar, &likely), chosen = 0;
+    if (count == 0)
         return -1;
-    /* The largest is likely to be so, and then few others count. */
-    Int likely = next_above(rough, 0, a->p, size), last = likely;
-    double best = fabs(rough->exact[likely] = make_exact(a, fit, node, likely));
-    bar = most(bar, best - error);
-    for (Int m = next_above(rough, 0, a->p, bar); m < a->p;
-         m = next_above(rough, m + 1, a->p, bar)) {
-        if (m == likely)
+    /* The largest rough one is likely to be the largest, and then few others count. */
+    Int last = rough->places[likely];
+    double best = fabs(exact[likely] = make_exact(a, fit, node, last));
+    for (Int e = 0; e < count; e++) {
+        Int m = rough->places[e];
+        double error = bound.fixed + bound.each * rough->errors[m];
+        if (e == likely)
             continue;
-        double most_of_it = fabsf(rough->c[m]) + bound.fixed + bound.each * rough->errors[m];
-        rough->exact[m] = 0.0;
-        if (most_of_it < most(best, needed))
+        exact[e] = 0.0;
+        if (rough->sizes[e] + error < most(best, needed))
             continue;
-        rough->exact[m] = make_exact(a, fit, node, m);
-        best = most(best, fabs(rough->exact[m]));
-        bar = most(bar, best - error);
+        exact[e] = make_exact(a, fit, node, m);
+        best = most(best, fabs(exact[e]));
         last = m;
     }
-    Int found = next_above(rough, 0, a->p, bar);
-    while (magnitude(rough->exact[found]) < magnitude(best) - TIE)
-        found = next_above(rough, found + 1, a->p, bar);
-    if (found != last)
-        make_exact(a, fit, node, found);
-    return found;
+    while (magnitude(exact[chosen]) < magnitude(best) - TIE)
+        chosen++;
+    if (rough->places[chosen] != last)
+        make_exact(a, fit, node, rough->places[chosen]);
+    return rough->places[chosen];
 }
 
 /* The member whose removal costs least, of those that may go, or -1; and what it costs. */
@@ -459,27 +474,18 @@ static void record(const Search *a, const Regression *fit, double rss)
     memcpy(a->sets + k * a->sets_width, fit->members, k * sizeof(Int));
 }
 
-/* Who is no candidate has no covariance with the residual. */
-#define BAR(name, number)                                                                          \
-    static void name(const Search *a, const Regression *fit, Int node, number *c)                  \
-    {                                                                                              \
-        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)                  \
-            c[a->barred.members[e]] = 0;                                                           \
-        for (Int e = 0; e < a->state[REJECTED]; e++)                                               \
-            c[fit->rejected[e]] = 0;                                                               \
-        for (Int i = 0; i < fit->k; i++)                                                           \
-            c[fit->members[i]] = 0;                                                                \
-    }
-BAR(bar, double)
-BAR(bar_rough, float)
-
 /* Look for the candidate, or the swap, that lowers RSS most. Returns the best candidate's place. */
 static Int look(const Search *a, const Regression *fit, Int node, Int weakest, Choice *choice)
 {
     Int place = 0, k = fit->k;
     double *gains = fit->gains, lead = ROUNDING;
     if (!fit->profile) {
-        bar(a, fit, node, gains);
+        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
+            gains[a->barred.members[e]] = 0.0;
+        for (Int e = 0; e < a->state[REJECTED]; e++)
+            gains[fit->rejected[e]] = 0.0;
+        for (Int i = 0; i < k; i++)
+            gains[fit->members[i]] = 0.0;
         return largest(gains, fit->p);
     }
     for (Int i = 0; i <= k; i++) {
@@ -564,12 +570,8 @@ static bool is_poor(const Search *a, Int node, double rss, Choice *choice, doubl
 static bool look_roughly(const Search *a, const Regression *fit, Int node, double rss,
                          Choice *choice)
 {
-    const Rough *rough = a->rough;
     double share = -expm1(-a->drop);
     double needed = sqrt(most(2.0 * a->thresholds[node], share * most(rss, a->smallest)));
-    fill_rough(rough->S + a->blocks[node] * a->block_size, a->p, a->rows.at[node], fit->k,
-               fit->members, fit->c + fit->p, rough->c);
-    bar_rough(a, fit, node, rough->c);
     choice->added = settle(a, fit, node, needed, error_of(a, fit, node, rss));
     choice->sought = true;
     if (choice->added < 0)
@@ -792,7 +794,7 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     double *memory = NULL;
     if (rough) {
         Int width = rejected.size + 1;
-        memory = malloc((2 * a.p + 1 + REMEMBERED * width) * sizeof(double));
+        memory = calloc(3 * a.p + REMEMBERED * width, sizeof(double));
         if (memory == NULL)
             return PyErr_NoMemory();
         roughly.S = PyArray_DATA(S);
@@ -801,10 +803,11 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         for (Int m = 0; m < PyArray_DIM(errors, 0); m++)
             roughly.worst = most(roughly.worst, roughly.errors[m]);
         roughly.exact = memory;
-        roughly.c = (float *)(memory + a.p);
-        roughly.tops = roughly.c + a.p;
+        roughly.places = (int32_t *)(memory + a.p);
+        roughly.sizes = (float *)(roughly.places + a.p);
+        roughly.closed = (bool *)(memory + 2 * a.p);
         for (Int e = 0; e < REMEMBERED; e++)
-            roughly.known[e].products = memory + 2 * a.p + 1 + e * width;
+            roughly.known[e].products = memory + 3 * a.p + e * width;
         forget_products(&roughly);
         a.rough = &roughly;
     }

@@ -37,9 +37,7 @@ def estimate_on(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Ce
     return estimate(fit_graph(rows_for_graph(moments), edges.tolist(), at_once))
 
 
-def _all_at_once(
-    moments: Moments, edges: Integers
-) -> tuple[sparse.csr_array, Certificate] | None:
+def _all_at_once(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, Certificate] | None:
     """None where that does not come to an estimate: then edges must come one by one."""
     graph = Graph.of(moments.scale.size, edges)
     sample = correlations_of(moments, *edges.T)

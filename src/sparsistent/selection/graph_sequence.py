@@ -143,14 +143,14 @@ def graphs_of_neighborhoods(path: "NeighborhoodPath") -> GraphSequence:
         step = nodes.starts[:-1][lengths > k] + k
         level[step] = np.minimum(level[step], level[step - 1])
     order = np.argsort(-level, kind="stable")
-    sorted_levels = -level[order]
-    is_new = np.diff(sorted_levels, prepend=-np.inf) > 0
-    levels, turn = sorted_levels[is_new], np.cumsum(is_new) - 1
+    falling = level[order]
+    is_new = np.append(True, falling[1:] != falling[:-1])[: falling.size]
+    levels, turn = falling[is_new], np.cumsum(is_new) - 1
     size = np.cumsum(np.bincount(turn, np.where(nodes.added[order], 1, -1), levels.size))
     fall = np.bincount(turn, _falls_of_log_rss(path)[order], levels.size)
     joined = _joined(path, node[order], nodes.neighbor[order], nodes.added[order], turn)
     return GraphSequence(
-        np.append(-levels, path.threshold),
+        np.append(levels, path.threshold),
         -np.concatenate([[0.0], np.cumsum(fall)]),
         np.concatenate([[0], size]).astype(np.int64),
         *joined,
