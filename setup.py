@@ -15,6 +15,7 @@ OPTIONS = (
     else [
         "-std=c11",
         "-O3",
+        "-g0",
         "-Wall",
         "-fno-math-errno",
         "-fno-trapping-math",

@@ -111,6 +111,8 @@ class InverseOnGraph:
     def __init__(self, p: int, i: Integers, j: Integers) -> None:
         """For the graph on p nodes with the edges (i, j)."""
         self._p, self._i, self._j = p, i, j
+        # Where the edges stand among the entries of the factor.
+        self._slots: Integers | None = None
         if p > SMALL:
             self._analyse()
 
@@ -169,4 +171,3 @@ class InverseOnGraph:
         kernels.analyse(self._starts, self._others, self._parents, counts)
         self._column_starts = np.concatenate([[0], np.cumsum(counts)])
         self._rows = np.empty(self._column_starts[-1], np.int64)
-        self._slots: Integers | None = None

@@ -350,21 +350,17 @@ VECTORISED static Int collect(const int16_t *S, Int p, Int r, Int k, const Int *
     float c[STRIP];
     Int found = 0;
     for (Int first = 0; first < p; first += STRIP) {
-        Int size = least_int(STRIP, p - first), i = 0;
-        const int16_t *own = S + r * p + first;
-        for (Int m = 0; m < size; m++)
-            c[m] = unit * own[m];
-        for (; i + 1 < k; i += 2) {
-            const int16_t *x = S + members[i] * p + first, *y = S + members[i + 1] * p + first;
-            float x0 = unit * (float)minus_gamma[i], y0 = unit * (float)minus_gamma[i + 1];
+        Int size = least_int(STRIP, p - first);
+        memset(c, 0, sizeof c);
+        /* Two rows at a time: the node and the first member, then members. */
+        for (Int i = -1; i < k; i += 2) {
+            bool odd = i + 1 == k;
+            const int16_t *x = S + (i < 0 ? r : members[i]) * p + first;
+            const int16_t *y = odd ? x : S + members[i + 1] * p + first;
+            float x0 = i < 0 ? unit : unit * (float)minus_gamma[i];
+            float y0 = odd ? 0.0f : unit * (float)minus_gamma[i + 1];
             for (Int m = 0; m < size; m++)
                 c[m] += x0 * x[m] + y0 * y[m];
-        }
-        for (; i < k; i++) {
-            const int16_t *x = S + members[i] * p + first;
-            float x0 = unit * (float)minus_gamma[i];
-            for (Int m = 0; m < size; m++)
-                c[m] += x0 * x[m];
         }
         for (Int begin = 0; begin < size; begin += GROUP) {
             Int end = least_int(begin + GROUP, size);

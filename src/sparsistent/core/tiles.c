@@ -69,33 +69,25 @@ static PyObject *scan_tile(PyObject *module, PyObject *const *values, Py_ssize_t
 #define SIDE 16
 
 /* Write columns [left, right) of the rows [top, bottom) of a square matrix across its diagonal. */
-#define MIRROR(name, number)                                                                       \
-    VECTORISED static void name(number *S, Int p, Int top, Int bottom, Int left, Int right)        \
-    {                                                                                              \
-        for (Int i = top; i < bottom; i += SIDE)                                                   \
-            for (Int j = left; j < right; j += SIDE)                                               \
-                for (Int b = j; b < least_int(j + SIDE, right); b++)                               \
-                    for (Int a = i; a < least_int(i + SIDE, bottom); a++)                          \
-                        S[b * p + a] = S[a * p + b];                                               \
-    }
-MIRROR(mirror_double, double)
-MIRROR(mirror_single, float)
+VECTORISED static void mirror_tile(double *S, Int p, Int top, Int bottom, Int left, Int right)
+{
+    for (Int i = top; i < bottom; i += SIDE)
+        for (Int j = left; j < right; j += SIDE)
+            for (Int b = j; b < least_int(j + SIDE, right); b++)
+                for (Int a = i; a < least_int(i + SIDE, bottom); a++)
+                    S[b * p + a] = S[a * p + b];
+}
 
 static PyObject *mirror(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("mirror", values, count);
-    bool single = count > 0 && is_array(values[0], 2, 'f', sizeof(float));
-    PyArrayObject *S = array(&args, 2, 'f', single ? sizeof(float) : sizeof(double));
+    Matrix S = matrix(&args);
     Int top = integer(&args), bottom = integer(&args);
     Int left = integer(&args), right = integer(&args);
     if (!complete(&args))
         return NULL;
-    Int p = PyArray_DIM(S, 1);
     Py_BEGIN_ALLOW_THREADS
-    if (single)
-        mirror_single(PyArray_DATA(S), p, top, bottom, left, right);
-    else
-        mirror_double(PyArray_DATA(S), p, top, bottom, left, right);
+    mirror_tile(S.at, S.columns, top, bottom, left, right);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }

@@ -11,7 +11,7 @@ def scan_tile(
     /,
 ) -> tuple[int, int]: ...
 def mirror(
-    S: NDArray[float32] | NDArray[float64],
+    S: NDArray[float64],
     top: int,
     bottom: int,
     left: int,

@@ -197,8 +197,8 @@ def neighborhood_greedy(
     if rounded is not None:
         assert moments.unit is not None
         rough = rounded.products(variance.size, product_progress)
-        steps, *pairs = search_rough(rough, rule, first, (moments.unit, rounded.errors))
-        moments.known.add(*pairs)
+        steps, pairs, s = search_rough(rough, rule, first, (moments.unit, rounded.errors))
+        moments.known.add(pairs, s)
     elif rows is None:
         steps = search_correlations(moments.correlation, rule, first)
     else:
