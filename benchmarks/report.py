@@ -16,8 +16,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 CAPTION = """\
 Seconds from a data matrix to a graph with one thread, and F1 of the edges in brackets. Rivals are
 given the penalty that looks best in hindsight; GlobalGreedy has the threshold of EBIC with γ = 1,
-NeighborhoodGreedy its default, `"auto"`, and `combine="or"`. X'X is the matrix product that every
-method needs. More problems, sizes and rivals: [table.md](benchmarks/results/table.md); what is
+NeighborhoodGreedy its default, `"auto"`, and `combine="or"`. X'X is NumPy's matrix product, which
+others need; ours round the table to bytes first, settle what is close in double precision, and take
+less than that. More problems, sizes and rivals: [table.md](benchmarks/results/table.md); what is
 empty is not measured.
 """
 PICTURE = "![Time against the number of variables](docs/speed.png)"

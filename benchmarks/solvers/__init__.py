@@ -37,6 +37,7 @@ OURS = (
 FLOORS = (
     Solver("X'X, float64", "product64.py", threaded=True, floor=True, largest=10_000),
     Solver("X'X, float32", "product32.py", threaded=True, floor=True, largest=10_000),
+    Solver("X'X, rounded rows", "product_rounded.py", threaded=True, floor=True, largest=10_000),
     Solver("X'X, float32 in tiles", "product_tiles.py", threaded=True, floor=True),
 )
 RIVALS = (
