@@ -39,6 +39,7 @@ def take_route(route, monkeypatch):
         return
     monkeypatch.setattr(neighborhood, "MOST_EXACT", 0)
     monkeypatch.setattr(neighborhood, "LARGEST_ROUNDING", np.inf)
+    monkeypatch.setattr(node_search, "SPARE_PRODUCTS", 10**9)
     way = rounded.BYTES_PLAINLY if route == "bytes" else rounded.PAIRS_PLAINLY
     monkeypatch.setattr(rounding, "WAYS", (way,))
     if route == "coarse":
@@ -429,3 +430,42 @@ def test_many_variables_need_no_exact_correlations(way, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(rounding.RoundedRows, "products", lambda self, *others: 1 / 0)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_where_rough_correlations_settle_little_exact_ones_do(fits, monkeypatch):
+    """With fewer samples than variables nothing is left of a node, and everything is close."""
+    monkeypatch.setattr(rounding, "WAYS", (rounded.BYTES_PLAINLY,))
+    X = np.random.default_rng(0).normal(size=(60, neighborhood.MOST_EXACT + 1))
+    X[:, 1:] += 0.7 * X[:, :-1]
+    moments = column_moments(X, assume_centered=False)
+    expected = search_of(moments, exact=True)
+    if not fits:
+        monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 2 * X.shape[1] ** 2)
+    found = column_moments(X, assume_centered=False)
+    searched = []
+    rough = neighborhood.search_rough
+
+    def noting(*arguments):
+        searched.append(rough(*arguments))
+        return searched[-1]
+
+    monkeypatch.setattr(neighborhood, "search_rough", noting)
+    calls = []
+    path = search_of(found, progress=lambda *call: calls.append(call))
+    assert_same_paths(path, expected)
+    (steps, unclear, (pairs, _)), p = searched[0], X.shape[1]
+    assert 0 < unclear.size < p
+    assert not np.diff(steps.starts)[unclear].any()
+    # What was looked at exactly is a small part of all.
+    assert pairs.size < p**2 / 4
+    assert found.has_all == fits
+    assert calls[-1] == (p, p)
+    assert {total for _, total in calls} == {p}
+
+
+def search_of(moments, exact=False, progress=None):
+    with pytest.MonkeyPatch.context() as patch:
+        if exact:
+            patch.setattr(neighborhood, "MOST_EXACT", np.inf)
+        return neighborhood_greedy(moments, 0.1, 0.5, "or", True, progress)

@@ -118,9 +118,13 @@ class Verdict:
     checked: Integers
 
 
-def search_rows(unit: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
-    """The steps of all nodes, from rows of norm one whose products are the correlations."""
+def search_rows(
+    unit: Array, rule: Rule, progress: Progress | None = None, nodes: Integers | None = None
+) -> NodeSteps:
+    """The steps of all nodes, or some, from rows of norm one whose products are correlations."""
     p = len(unit)
+    unclear = np.arange(p) if nodes is None else nodes
+    total = unclear.size
     # Candidate m of node r is in its pool when r p + m is in this list; r itself always is, and who
     # is barred counts as known.
     pools = np.arange(p) * (p + 1)
@@ -128,13 +132,13 @@ def search_rows(unit: Array, rule: Rule, progress: Progress | None = None) -> No
         pools = np.union1d(pools, np.repeat(np.arange(p), np.diff(starts)) * p + members)
     checked = np.zeros(p, np.int64)
     threads = blas_threads()
-    unclear, left = np.arange(p), float(p)
+    left = float(total)
     nodes_done, steps_done = [], []
 
     def report(share: float) -> None:
         # No one knows how many passes there will be: each takes half of what is left.
         if progress is not None:
-            progress(int(p - left * (1.0 - share / 2)), p)
+            progress(int(total - left * (1.0 - share / 2)), total)
 
     for precision in (np.float32, np.float64):
         source = Source(unit, unit.astype(precision, copy=False), threads, report)
@@ -150,7 +154,7 @@ def search_rows(unit: Array, rule: Rule, progress: Progress | None = None) -> No
             unclear = np.concatenate([unclear, nodes[verdict.unclear]])
             left = min(left / 2, queue.size + unclear.size)
     if progress is not None:
-        progress(p, p)
+        progress(total, total)
     return joined(steps_done).of_nodes(np.argsort(np.concatenate(nodes_done)))
 
 

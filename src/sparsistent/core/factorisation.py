@@ -149,6 +149,8 @@ class InverseOnGraph:
         full = np.diag(diagonal)
         full[self._i, self._j] = full[self._j, self._i] = values
         lower = dense_linalg.cholesky(full, lower=True, check_finite=False)
+        if not np.isfinite(lower.diagonal()).all():
+            raise np.linalg.LinAlgError("the precision matrix is not positive definite")
         inverse, _ = dense_linalg.lapack.dpotri(lower, lower=True)
         at_edges = inverse[np.maximum(self._i, self._j), np.minimum(self._i, self._j)]
         return at_edges, inverse.diagonal()

@@ -45,7 +45,7 @@ class KnownPairs:
     s: Array = field(default_factory=lambda: np.zeros(0))
 
     def add(self, keys: NDArray[np.int64], s: Array) -> None:
-        """Remember more; what is known already, or comes twice, is the same each time."""
+        """Remember more; of what comes twice, which is equal up to rounding, the first."""
         together = np.concatenate([self.keys, keys])
         order = np.argsort(together, kind="stable")
         together = together[order]

@@ -29,6 +29,9 @@ NodeLists = tuple[Integers, Integers]
 NO_TABLE = np.zeros((0, 0)), np.zeros(0, np.float32)
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000
+# Exact products, for each variable, that regressions from rough correlations may need beyond those
+# that each of them may need anyway.
+SPARE_PRODUCTS = 8
 # The arrays of a regression have room for this many neighbours at first, and double when full.
 WIDTH = 32
 
@@ -88,7 +91,8 @@ class NodeSteps:
 class Trace(NamedTuple):
     """Active sets and their Γ: set s has the members from ``entries[s]`` on.
 
-    Where correlations are rough, there are pairs and exact correlations in place of members and Γ.
+    Where correlations are rough, there are pairs and exact correlations in place of members and Γ,
+    and ``entries`` says which nodes are unclear.
     """
 
     entries: Integers
@@ -120,31 +124,35 @@ def joined(parts: Sequence[NodeSteps]) -> NodeSteps:
     )
 
 
-def search_correlations(S: Array, rule: Rule, progress: Progress | None = None) -> NodeSteps:
-    """The steps of all nodes, from all correlations."""
-    return joined([steps for steps, _ in _search(S, rule, progress, NO_TABLE)])
+def search_correlations(
+    S: Array, rule: Rule, progress: Progress | None = None, nodes: Integers | None = None
+) -> NodeSteps:
+    """The steps of all nodes, or some, from all correlations."""
+    nodes = np.arange(len(S)) if nodes is None else nodes
+    return joined([steps for steps, _ in _search(S, nodes, rule, progress, NO_TABLE)])
 
 
 def search_rough(
     S: Rough, rule: Rule, progress: Progress | None, table: Table
-) -> tuple[NodeSteps, Integers, Array]:
-    """The same steps from rough correlations, and the exact ones that were needed.
+) -> tuple[NodeSteps, Integers, tuple[Integers, Array]]:
+    """The same steps from rough correlations; nodes that are unclear; exact correlations.
 
-    Only what is far from a decision is left rough. Exact ones come with i p + j for the pair.
+    What comes near a decision is made exact on the way, and comes with i p + j for the pair. Nodes
+    that need too much of that take no steps.
     """
-    parts = _search(S, rule, progress, table)
+    parts = _search(S, np.arange(len(S)), rule, progress, table)
+    unclear = np.flatnonzero(np.concatenate([found.entries for _, found in parts]))
     pairs = np.concatenate([found.members for _, found in parts])
     exact = np.concatenate([found.gammas for _, found in parts])
-    return joined([steps for steps, _ in parts]), pairs, exact
+    return joined([steps for steps, _ in parts]), unclear, (pairs, exact)
 
 
 def _search(
-    S: Array | Rough, rule: Rule, progress: Progress | None, table: Table
-) -> list[tuple[NodeSteps, "Trace"]]:
-    p = len(S)
+    S: Array | Rough, nodes: Integers, rule: Rule, progress: Progress | None, table: Table
+) -> list[tuple[NodeSteps, Trace]]:
     blocks: Any = np.ascontiguousarray(S)[None]
-    size = max(1, SLICE_WORK // (8 * p))
-    parts = [np.arange(first, min(first + size, p)) for first in range(0, p, size)]
+    size = max(1, SLICE_WORK // (8 * len(S)))
+    parts = [nodes[first : first + size] for first in range(0, nodes.size, size)]
 
     def run(rows: Integers, stop: Event) -> tuple[NodeSteps, Trace]:
         same = np.zeros(rows.size, np.int64)
@@ -152,13 +160,14 @@ def _search(
         return regress(blocks, same, rows, rule.thresholds[rows], rule, lists, stop, table=table)
 
     threads = blas_threads() if len(parts) > 1 else 1
-    results = []
+    results, done = [], 0
     if progress is not None:
-        progress(0, p)
+        progress(0, nodes.size)
     for rows, result in zip(parts, in_threads(run, parts, threads), strict=True):
         results.append(result)
+        done += rows.size
         if progress is not None:
-            progress(int(rows[-1]) + 1, p)
+            progress(done, nodes.size)
     return results
 
 
@@ -184,9 +193,10 @@ def regress(
     p = kernels.ROUGH_COLUMNS if rough else S.shape[2]
     state = np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = -1
+    state[kernels.PRODUCTS] = SPARE_PRODUCTS * S.shape[2]
     starts = np.zeros(rows.size + 1, np.int64)
     fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
-    trace = _trace_arrays(65 + 5 * rows.size if traced else 0, 64 if traced or rough else 0)
+    trace = _trace_arrays(65 + 5 * rows.size, 64) if traced or rough else _trace_arrays(0, 0)
     forced, (begin, others) = lists
     # No node is its own neighbour.
     barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
@@ -217,12 +227,13 @@ def regress(
         if state[kernels.STEPS] == room:
             (output,) = copied((output,), (np.empty((2 * room, 4)),))
             trace = copied(trace, _trace_arrays(2 * len(trace[0]), len(trace[1])))
-        if state[kernels.MEMBERS] + k + 1 > len(trace[1]):
-            trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1]) + 2 * k))
+        if len(trace[0]) and state[kernels.MEMBERS] + k + 1 > len(trace[1]):
+            trace = copied(trace, _trace_arrays(len(trace[0]), 2 * len(trace[1]) + k))
     others, values, drops, losses = output[: starts[-1]].T.copy()
     entries, pairs = trace
     members, gammas = pairs[: state[kernels.MEMBERS]].T
-    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas.copy())
+    entries = entries[: rows.size if rough else state[kernels.SETS] + 1]
+    sets = Trace(entries, members.astype(np.int64), gammas.copy())
     return NodeSteps(starts, others.astype(np.int64), values, drops, losses), sets
 
 

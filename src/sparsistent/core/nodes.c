@@ -16,7 +16,9 @@
    made in a fraction of the time. Then M has two columns for variables, that of r and that of the
    candidate at work, from exact products of rows of a table, and so are Γ, RSS and all that is
    decided or written. The covariances of all others with the residual are made of rough rows at
-   each step, and those that come within rounding of the largest once more, of exact ones.
+   each step, and those that come within rounding of the largest once more, of exact ones. Where most
+   do, as when little is left of a node, exact correlations would have cost less: products are counted,
+   and a node that needs more of them than there are is *unclear*, and left to somebody who has S.
 
    The search returns when its share of work is done, and all that it needs to go on is in the arrays
    that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
@@ -26,10 +28,25 @@
 
 /* Places of ``state``: the node at work; the sizes of its active set and of its set of rejected
    candidates; how many of the steps that it was told to take it has taken; the steps in the output;
-   the sets and their members in the trace; the array entries that may still be read in this call.
+   the sets and their members in the trace; the array entries that may still be read in this call; the
+   exact products that may still be taken for rough correlations.
    Then, of a profile search: the pass, even on the way up; the size at which no candidate was worth
    its while any more; and whether a set was found that beats one of its size. */
-enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTER, PLACES };
+enum {
+    NODE,
+    SIZE,
+    REJECTED,
+    TOLD,
+    STEPS,
+    SETS,
+    MEMBERS,
+    WORK,
+    PRODUCTS,
+    PASS,
+    TURN,
+    BETTER,
+    PLACES,
+};
 /* There are two ways up and down at least, and more while they find better sets, up to four. */
 #define LEAST_PASSES 4
 #define MOST_PASSES 8
@@ -47,6 +64,9 @@ enum { NODE, SIZE, REJECTED, TOLD, STEPS, SETS, MEMBERS, WORK, PASS, TURN, BETTE
 /* Numbers that are looked at one by one where any of them counts. */
 #define GROUP 64
 
+/* Exact products that a node may need on average: a share of all variables, but some in any case. */
+#define SHARE_OF_PRODUCTS 16
+#define LEAST_PRODUCTS 64
 /* How far rounding to two bytes moves a correlation. */
 #define HALF (0.5 / ONE)
 /* Where S is rough, the column of the candidate at work is the second of two. */
@@ -289,11 +309,13 @@ static const double *products_of(const Search *a, const Regression *fit, Int nod
         known->members = 0;
         known->products[0] = product(rows + a->rows.at[node] * n, own, n);
         a->state[WORK] -= n;
+        a->state[PRODUCTS]--;
     }
     for (; known->members < fit->k; known->members++) {
         const double *other = rows + fit->members[known->members] * n;
         known->products[1 + known->members] = product(other, own, n);
         a->state[WORK] -= n;
+        a->state[PRODUCTS]--;
     }
     rough->latest = known;
     return known->products;
@@ -337,7 +359,9 @@ static Bound error_of(const Search *a, const Regression *fit, Int node, double r
         weight += gamma;
         error += gamma * rough->errors[fit->members[i]];
     }
-    return (Bound){error + (HALF + 1e-6) * weight, sqrt(rss) + error};
+    /* Sums in single precision, of as many terms as there are members, are rounded too. */
+    double rounding = HALF + 1e-6 + 6e-8 * (double)(fit->k + 8);
+    return (Bound){error + rounding * weight, sqrt(rss) + error};
 }
 
 /* Where rough covariances with the residual are at least ``bar`` in absolute value: how many, and how
@@ -414,7 +438,7 @@ static Int find_candidates(const Search *a, const Regression *fit, Int node, dou
 
 /* The first of the candidates with the largest exact covariance, which gets its column, or -1 where
    none is strong enough. Those count whose rough one, up to an error, reaches what is needed and the
-   largest exact one so far. */
+   largest exact one so far. Where products are used up nothing is settled. */
 static Int settle(const Search *a, const Regression *fit, Int node, double needed, Bound bound)
 {
     const Rough *rough = a->rough;
@@ -425,7 +449,7 @@ static Int settle(const Search *a, const Regression *fit, Int node, double neede
     /* The largest rough one is likely to be the largest, and then few others count. */
     Int last = rough->places[likely];
     double best = fabs(exact[likely] = make_exact(a, fit, node, last));
-    for (Int e = 0; e < count; e++) {
+    for (Int e = 0; e < count && a->state[PRODUCTS] >= 0; e++) {
         Int m = rough->places[e];
         double error = bound.fixed + bound.each * rough->errors[m];
         if (e == likely)
@@ -437,6 +461,8 @@ static Int settle(const Search *a, const Regression *fit, Int node, double neede
         best = most(best, fabs(exact[e]));
         last = m;
     }
+    if (a->state[PRODUCTS] < 0)
+        return -1;
     while (magnitude(exact[chosen]) < magnitude(best) - TIE)
         chosen++;
     if (rough->places[chosen] != last)
@@ -662,7 +688,7 @@ static bool bring_in(const Search *a, Regression *fit, Int node, const Choice *c
     double variance = 1.0 - subtract(fit->M, fit->width, k, column, p + k, row);
     if (choice->sought && variance < a->smallest) {
         fit->rejected[a->state[REJECTED]++] = t;
-        if (a->entries.size > 0) {
+        if (a->rough == NULL && a->entries.size > 0) {
             a->state[SETS]--;
             a->state[MEMBERS] -= k;
         }
@@ -684,6 +710,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
     else if (fit->k == 0) {
         fit->c[fit->r] = 1.0;
         forget_products(a->rough);
+        state[PRODUCTS] = most_int(state[PRODUCTS], 0) + most_int(p / SHARE_OF_PRODUCTS, LEAST_PRODUCTS);
     }
     if (fit->k == 0 && fit->profile) {
         for (Int m = 0; m < p; m++)
@@ -693,10 +720,10 @@ static bool run_node(const Search *a, Regression *fit, Int node)
     while (true) {
         Int k = fit->k, steps = state[STEPS];
         bool full = most_int(k, state[REJECTED]) == a->room || steps == a->output.rows;
-        full |= a->entries.size > 0 && state[MEMBERS] + k > a->traced.rows;
-        full |= a->rough != NULL && state[MEMBERS] + k + 1 > a->traced.rows;
+        full |= a->entries.size > 0 && state[MEMBERS] + k + 1 > a->traced.rows;
         if (full || state[WORK] < 0)
             return false;
+        state[WORK] -= (k + 1) * p;
 
         double rss = 1.0;
         for (Int i = 0; i < k; i++)
@@ -725,7 +752,10 @@ static bool run_node(const Search *a, Regression *fit, Int node)
             state[STEPS]++;
         }
         state[SIZE] = fit->k;
-        state[WORK] -= (fit->k + 1) * p;
+    }
+    if (a->rough != NULL && state[PRODUCTS] < 0) {
+        a->entries.at[node] = 1;
+        state[STEPS] = a->starts[node];
     }
     a->starts[node + 1] = state[STEPS];
     state[SIZE] = state[REJECTED] = state[TOLD] = 0;
@@ -740,7 +770,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
    after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ, or,
-   where S is rough, the exact correlations of those that came in with the node and its members. For
+   where S is rough, the exact correlations of those that came in with the node and its members; then
+   the entries say of each node whether it is unclear. For
    the profile search there are records, the set of each size with the least RSS and that RSS.
    Candidates come up to the turn by what they gain, then a few more, and go again down to none; then
    the same from the empty set. Up to the turn swaps come first while one of them lowers RSS. */
@@ -945,6 +976,7 @@ PyMODINIT_FUNC PyInit_nodes(void)
         PyModule_AddIntMacro(module, SETS);
         PyModule_AddIntMacro(module, MEMBERS);
         PyModule_AddIntMacro(module, WORK);
+        PyModule_AddIntMacro(module, PRODUCTS);
         PyModule_AddIntMacro(module, TURN);
         PyModule_AddIntMacro(module, PLACES);
         PyModule_AddIntMacro(module, ROUGH_COLUMNS);

@@ -13,6 +13,7 @@ STEPS: int
 SETS: int
 MEMBERS: int
 WORK: int
+PRODUCTS: int
 TURN: int
 PLACES: int
 ROUGH_COLUMNS: int

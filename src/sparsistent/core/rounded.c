@@ -41,8 +41,9 @@ typedef void Multiply(const int32_t *rows, const int32_t *columns, Int words, co
             for (Int b = 0; b < PANEL; b++) {                                                      \
                 int32_t sum = start[a];                                                            \
                 for (Int k = 0; k < words; k++) {                                                  \
-                    const Whole *x = (const Whole *)(rows + k * PANEL + a);                        \
-                    const Whole *y = (const Whole *)(columns + k * PANEL + b);                     \
+                    Whole x[sizeof(int32_t)], y[sizeof(int32_t)];                                  \
+                    memcpy(x, rows + k * PANEL + a, sizeof(int32_t));                              \
+                    memcpy(y, columns + k * PANEL + b, sizeof(int32_t));                           \
                     for (Int c = 0; c < samples; c++)                                              \
                         sum += x[c] * y[c];                                                        \
                 }                                                                                  \
@@ -187,26 +188,26 @@ static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_
     Int n = unit.columns;
     double most_whole = single ? 127.0 : 32767.0;
     double most_scale = single ? INFINITY : LARGEST_NORM - 0.5 * sqrt((double)n) - 1.0;
-    int32_t *words = calloc(most_int(rows.words, 1), sizeof(int32_t));
-    if (words == NULL)
+    char *whole = calloc(most_int(rows.words, 1), sizeof(int32_t));
+    if (whole == NULL)
         return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
     for (Int i = first; i < end; i++) {
         const double *x = unit.at + i * n;
         double scale = least(most_whole / most(largest_of(x, n), 1e-300), most_scale);
         int32_t sum;
-        double square = single ? round_to_bytes(x, n, scale, (int8_t *)words, &sum)
-                               : round_to_pairs(x, n, scale, (int16_t *)words, &sum);
+        double square = single ? round_to_bytes(x, n, scale, (int8_t *)whole, &sum)
+                               : round_to_pairs(x, n, scale, (int16_t *)whole, &sum);
         int32_t *panel = rows.panels + i / PANEL * PANEL * rows.words + i % PANEL;
         for (Int k = 0; k < rows.words; k++)
-            panel[k * PANEL] = words[k];
+            memcpy(panel + k * PANEL, whole + k * sizeof(int32_t), sizeof(int32_t));
         rows.starts[i] = rows.way == BYTES_512 ? -128 * sum : 0;
         rows.weights[i] = (float)(1.0 / scale);
         /* Half of ‖e_i‖ ‖e_j‖ is for each of the two; the rest is for rounding, here and below. */
         rows.errors[i] = (float)(sqrt(square) + 0.5 * square + 1e-6);
     }
     Py_END_ALLOW_THREADS
-    free(words);
+    free(whole);
     Py_RETURN_NONE;
 }
 

@@ -28,7 +28,13 @@ from scipy import sparse
 from sparsistent.core.candidate_pools import search_rows
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.moments import LEAST_GAIN, Array, Moments, Progress
-from sparsistent.core.node_search import NodeSteps, Rule, search_correlations, search_rough
+from sparsistent.core.node_search import (
+    NodeSteps,
+    Rule,
+    joined,
+    search_correlations,
+    search_rough,
+)
 from sparsistent.core.rounding import RoundedRows, rounded_rows
 from sparsistent.core.screening import LARGEST_ROUNDING
 from sparsistent.core.subset_search import improve_correlations, improve_rows
@@ -197,12 +203,16 @@ def neighborhood_greedy(
     if rounded is not None:
         assert moments.unit is not None
         rough = rounded.products(variance.size, product_progress)
-        steps, pairs, s = search_rough(rough, rule, first, (moments.unit, rounded.errors))
-        moments.known.add(pairs, s)
-    elif rows is None:
-        steps = search_correlations(moments.correlation, rule, first)
+        steps, unclear, known = search_rough(rough, rule, first, (moments.unit, rounded.errors))
+        moments.known.add(*known)
+        if unclear.size:
+            del rough
+            clear = np.setdiff1d(np.arange(variance.size), unclear)
+            rest = _search_exactly(moments, rule, _from(first, clear.size), unclear)
+            both = joined([steps.of_nodes(clear), rest])
+            steps = both.of_nodes(np.argsort(np.concatenate([clear, unclear])))
     else:
-        steps = search_rows(rows, rule, first)
+        steps = _search_exactly(moments, rule, first)
     if gain == "profile":
         steps = (
             improve_correlations(moments.correlation, steps, rule, second)
@@ -221,6 +231,22 @@ def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> 
         gamma[found.places] = found.coefficients
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
+
+
+def _search_exactly(
+    moments: Moments, rule: Rule, progress: Progress | None, nodes: Integers | None = None
+) -> NodeSteps:
+    rows = _rows(moments)
+    if rows is None:
+        return search_correlations(moments.correlation, rule, progress, nodes)
+    return search_rows(rows, rule, progress, nodes)
+
+
+def _from(progress: Progress | None, start: int) -> Progress | None:
+    """Progress of what is left after so much."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(start + done, start + total)
 
 
 def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
