@@ -17,9 +17,9 @@ CAPTION = """\
 Seconds from a data matrix to a graph with one thread, and F1 of the edges in brackets. Rivals are
 given the penalty that looks best in hindsight; GlobalGreedy has the threshold of EBIC with γ = 1,
 NeighborhoodGreedy its default, `"auto"`, and `combine="or"`. X'X is NumPy's matrix product, which
-others need; ours round the table to bytes first, settle what is close in double precision, and take
-less than that. More problems, sizes and rivals: [table.md](benchmarks/results/table.md); what is
-empty is not measured.
+others need. Ours round the table to bytes first and settle what is close in double precision, so
+that a large table can take less than that; this processor has AVX-512 for it. More problems, sizes
+and rivals: [table.md](benchmarks/results/table.md); what is empty is not measured.
 """
 PICTURE = "![Time against the number of variables](docs/speed.png)"
 START, END = "<!-- speed: written by make bench-report -->", "<!-- end of speed -->"
