@@ -75,12 +75,13 @@ def strong_pairs(
     side = tile_side(n)
     threads = blas_threads() if p > side else 1
     with one_blas_thread() if threads > 1 else nullcontext():
-        rounded_unit = rounded_rows(unit, LARGEST_ROUNDING * cutoff)
-        candidates = (
-            _candidates_among_products(unit, cutoff, side, limit, threads, progress)
-            if rounded_unit is None
-            else _candidates_among_rounded(rounded_unit, cutoff, side, limit, threads, progress)
+        rows = rounded_rows(unit, LARGEST_ROUNDING * cutoff)
+        products = (
+            _products_of_floats(unit, cutoff, side)
+            if rows is None
+            else _products_of_rounded(rows, cutoff, side)
         )
+        candidates = _candidates(products, limit, threads, progress)
         if candidates is None:
             return None
         i, j = candidates
@@ -105,35 +106,28 @@ def product_error(n: int, roundoff: float) -> float:
     return relative / (1 - relative) if relative < 1 else inf
 
 
-def _candidates_among_rounded(
-    rows: RoundedRows,
-    cutoff: float,
-    side: int,
-    limit: float,
-    threads: int,
-    progress: Progress | None,
-) -> tuple[Indices, Indices] | None:
-    """See :func:`_candidates`; tiles count panels."""
+class Products(NamedTuple):
+    """How to look for candidates in a tile, row by row; the tiles, and the pairs in one of size 1."""
+
+    look: Look
+    tiles: list[Tile]
+    pairs: int
+
+
+def _products_of_rounded(rows: RoundedRows, cutoff: float, side: int) -> Products:
+    """Tiles of panels of rounded rows."""
     arrays = rows.arrays
 
     def look(tile: Tile, i: Places, j: Places) -> tuple[int, int]:
         top, left = tile
-        edges = top.start, top.stop, left.start, left.stop
-        return rounded.scan(arrays, *edges, cutoff, i, j)
+        return rounded.scan(arrays, top.start, top.stop, left.start, left.stop, cutoff, i, j)
 
     tiles = list(upper_tiles(len(rows.panels), max(1, side // rounded.PANEL)))
-    return _candidates(look, tiles, rounded.PANEL**2, limit, threads, progress)
+    return Products(look, tiles, rounded.PANEL**2)
 
 
-def _candidates_among_products(
-    unit: Array,
-    cutoff: float,
-    side: int,
-    limit: float,
-    threads: int,
-    progress: Progress | None,
-) -> tuple[Indices, Indices] | None:
-    """See :func:`_candidates`; tiles count rows."""
+def _products_of_floats(unit: Array, cutoff: float, side: int) -> Products:
+    """Tiles of rows, in single precision if that will do."""
     n = unit.shape[1]
     double, single = product_error(n, 2.0**-53), product_error(n, 2.0**-24)
     rows: NDArray[np.floating] = unit
@@ -153,23 +147,16 @@ def _candidates_among_products(
         j[:found] += np.int32(left.start)
         return found, certain
 
-    return _candidates(look, list(upper_tiles(len(unit), side)), 1, limit, threads, progress)
+    return Products(look, list(upper_tiles(len(unit), side)), 1)
 
 
 def _candidates(
-    look: Look,
-    tiles: list[Tile],
-    unit_area: int,
-    limit: float,
-    threads: int,
-    progress: Progress | None,
+    products: Products, limit: float, threads: int, progress: Progress | None
 ) -> tuple[Indices, Indices] | None:
-    """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do.
-
-    In a tile they come row by row; ``unit_area`` pairs are in one of height and width one.
-    """
+    """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do."""
+    look, tiles, pairs = products
     # Memory for what is found is used again: to get it anew takes time.
-    most = max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles) * unit_area
+    most = pairs * max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles)
     spare: SimpleQueue[Places] = SimpleQueue()
     for _ in range(threads):
         spare.put(np.empty((2, most), np.int32))
