@@ -107,7 +107,7 @@ def product_error(n: int, roundoff: float) -> float:
 
 
 class Products(NamedTuple):
-    """How to look for candidates in a tile, row by row; the tiles, and the pairs in one of size 1."""
+    """How to look for candidates in a tile, row by row; the tiles, and pairs in one of size 1."""
 
     look: Look
     tiles: list[Tile]
