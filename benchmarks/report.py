@@ -120,7 +120,8 @@ def full_report(full: list[Row], large: list[Row], growth: list[Row]) -> str:
         "the best F1 in hindsight, or without a true graph about as many edges as GlobalGreedy; "
         "finding it is not timed. *× product* is the best time in units of X'X on the same data: "
         "in float64, or in float32 by tiles where p × p is too much. MB is the peak memory of the "
-        "process, data and interpreter included.\n",
+        "process, data and interpreter included. A run adds the rows that are missing, so that not "
+        "all are of one day, and rivals that are far behind may be of another machine.\n",
     ]
     for threads in sorted({row["threads"] for row in full}, key=int):
         kind = "One thread" if threads == "1" else f"{threads} threads"

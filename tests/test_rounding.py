@@ -100,6 +100,13 @@ def test_the_first_way_that_is_fine_enough_is_taken(monkeypatch):
     assert rounding.rounded_rows(unit, 0.1).way == rounded.BYTES_PLAINLY
     assert rounding.rounded_rows(unit, 0.001).way == rounded.PAIRS_PLAINLY
     assert rounding.rounded_rows(unit, 1e-5) is None
+    # Another way with two bytes would round alike.
+    monkeypatch.setattr(rounding, "WAYS", (*ways, rounded.PAIRS_256))
+    rounds = []
+    once = rounding._round
+    monkeypatch.setattr(rounding, "_round", lambda *args: rounds.append(args[1]) or once(*args))
+    assert rounding.rounded_rows(unit, 1e-5) is None
+    assert rounds == list(ways)
     # Outliers leave a byte few digits for the rest.
     assert rounding.rounded_rows(unit_rows(2000, 10, tails=True), 0.05).way == ways[1]
     # Sums of rows in one byte must not be longer.

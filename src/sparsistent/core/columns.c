@@ -8,6 +8,7 @@
 
 /* Columns that are copied together, and samples of each. */
 #define TOGETHER 16
+/* By so many samples, memory is asked ahead of time. */
 #define AHEAD 16
 /* Below this exponent of two a variance has underflowed; the reciprocal would overflow. */
 #define LEAST_EXPONENT -1000

@@ -98,8 +98,8 @@ static Int first_alike(Pattern columns, Int j)
 static Int most_rows(Pattern columns, Int p)
 {
     Int most_so_far = 0;
-    for (Int j = p - 1; j >= 0; j = first_alike(columns, j) - 1) {
-        Int first = first_alike(columns, j);
+    for (Int last = p - 1, first; last >= 0; last = first - 1) {
+        first = first_alike(columns, last);
         most_so_far = most_int(most_so_far, columns.starts[first + 1] - columns.starts[first] + 1);
     }
     return most_so_far;

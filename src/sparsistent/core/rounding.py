@@ -46,6 +46,7 @@ class RoundedRows:
     def products(self, p: int, progress: Progress | None = None) -> NDArray[np.int16]:
         """The products of all pairs of the p rows, in units of 1/``rounded.ONE``."""
         S = np.empty((p, p), np.int16)
+        # A word of several samples takes about as long as a float.
         side = max(1, tile_side(self.panels.shape[1]) // kernels.PANEL)
         tiles = list(upper_tiles(len(self.panels), side))
 
@@ -65,10 +66,14 @@ def rounded_rows(unit: Array, largest_error: float) -> RoundedRows | None:
 
     None where no way does, or this processor has none.
     """
+    tried = set()
     for way in WAYS:
-        too_long = way in ONE_BYTE and unit.shape[1] > kernels.LONGEST
-        if too_long or not kernels.has(way):
+        single = way in ONE_BYTE
+        too_long = single and unit.shape[1] > kernels.LONGEST
+        # With as many bytes, another way rounds alike.
+        if too_long or single in tried or not kernels.has(way):
             continue
+        tried.add(single)
         rows = _round(unit, way)
         if 2 * float(rows.errors.max()) <= largest_error:
             return rows
