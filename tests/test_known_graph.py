@@ -113,7 +113,7 @@ def test_where_newton_steps_lead_nowhere_edges_come_one_by_one(monkeypatch):
     moments, edges = nearly_determined()
     expected, _ = estimate_on(moments, edges)
 
-    def refuse(fit, least_progress):
+    def refuse(fit, W, least_progress):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(known_graph, "newton_steps", refuse)

@@ -443,6 +443,8 @@ def test_where_rough_correlations_settle_little_exact_ones_do(fits, monkeypatch)
     if not fits:
         monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 2 * X.shape[1] ** 2)
     found = column_moments(X, assume_centered=False)
+    # Nothing is forgotten, so that everything that was made can be counted.
+    monkeypatch.setattr(node_search, "REMEMBERED", 4 * X.shape[1])
     searched = []
     rough = neighborhood.search_rough
 
@@ -454,14 +456,25 @@ def test_where_rough_correlations_settle_little_exact_ones_do(fits, monkeypatch)
     calls = []
     path = search_of(found, progress=lambda *call: calls.append(call))
     assert_same_paths(path, expected)
-    (steps, unclear, (pairs, _)), p = searched[0], X.shape[1]
+    (steps, unclear, known), p = searched[0], X.shape[1]
     assert 0 < unclear.size < p
     assert not np.diff(steps.starts)[unclear].any()
     # What was looked at exactly is a small part of all.
-    assert pairs.size < p**2 / 4
+    assert 0 < sum((pairs.table[:, 0] >= 0).sum() for pairs in known) < p**2 / 4
     assert found.has_all == fits
     assert calls[-1] == (p, p)
     assert {total for _, total in calls} == {p}
+
+
+@pytest.mark.parametrize("remembered", [1, 4])
+def test_what_is_forgotten_is_made_again(remembered, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    X[:, 1:] += 0.7 * X[:, :-1]
+    moments = column_moments(X, assume_centered=False)
+    expected = search_of(moments)
+    take_route("bytes", monkeypatch)
+    monkeypatch.setattr(node_search, "REMEMBERED", remembered)
+    assert_same_paths(search_of(column_moments(X, assume_centered=False)), expected)
 
 
 def search_of(moments, exact=False, progress=None):

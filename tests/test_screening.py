@@ -13,13 +13,15 @@ from threadpoolctl import threadpool_limits
 from sparsistent.core import rounded, rounding, screening
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
+    UNKNOWN,
+    KnownPairs,
     column_moments,
     covariance_moments,
     tile_side,
     upper_tiles,
 )
+from sparsistent.core.pairs import products
 from sparsistent.core.screening import product_error, strong_pairs
-from sparsistent.core.tiles import pair_products
 
 
 def table(n, p, seed=0, factor=0.0):
@@ -35,7 +37,7 @@ def unit_rows(rows):
 def every_product(unit):
     i, j = np.triu_indices(len(unit), 1)
     s = np.empty(i.size)
-    pair_products(unit, i, j, s)
+    products(unit, i, j, s)
     return i, j, s
 
 
@@ -493,3 +495,41 @@ def test_tables_of_few_values(values):
     assert collinear_pair(moments) is None
     X[:, 250] = values[-1] - X[:, 100]
     assert collinear_pair(column_moments(X, assume_centered=False))[:2] == (100, 250)
+
+
+@pytest.mark.parametrize("n", [200, 400])
+def test_rows_that_start_alike(n):
+    """Of columns that differ in their last rows only, the first samples tell nothing."""
+    X = np.zeros((n, 300))
+    X[n // 2 + np.arange(100)] = table(100, 300)
+    assert collinear_pair(column_moments(X, assume_centered=False)) is None
+    X[:, 250] = 3 - X[:, 100]
+    assert collinear_pair(column_moments(X, assume_centered=False))[:2] == (100, 250)
+
+
+# Pairs that are remembered
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_pairs_are_remembered(count):
+    rng = np.random.default_rng(0)
+    keys = rng.choice(10**12, 2 * count, replace=False).astype(np.int64)
+    s, known = rng.normal(size=count), KnownPairs()
+    # In one go or one by one, in any order.
+    known.add(keys[: count // 2], s[: count // 2])
+    for k in range(count // 2, count):
+        known.add(keys[k : k + 1], s[k : k + 1])
+    others = KnownPairs(8)
+    others.add_all(known)
+    for pairs in (known, others):
+        found = pairs.of(keys)
+        assert (found[count:] == UNKNOWN).all()
+        there = found[:count] != UNKNOWN
+        assert there.mean() >= 0.98 if count else True
+        assert np.array_equal(found[:count][there], s[there])
+
+
+def test_a_pair_has_the_number_that_came_last():
+    known = KnownPairs(4)
+    known.add(np.array([7, 7]), np.array([0.1, 0.2]))
+    assert known.of(np.array([7])) == 0.2

@@ -7,7 +7,7 @@
 #include "kernels.h"
 
 /* Columns that are copied together, and samples of each. */
-#define TOGETHER 16
+#define TOGETHER 32
 /* By so many samples, memory is asked ahead of time. */
 #define AHEAD 16
 /* Below this exponent of two a variance has underflowed; the reciprocal would overflow. */
@@ -79,9 +79,6 @@ static void copy(const Table *X, Int first, Int end, double factor, double *unit
     Int sample = rows ? copy_by_fours(X, first, end, factor, unit) : 0;
     (X->single ? copy_single : copy_double)(X, first, end, sample, factor, unit);
 }
-
-/* Sums are taken in parts, which need not wait for each other. */
-#define PARTS 32
 
 /* Take a number from a row: its mean after that, by shares if there are any. */
 VECTORISED static double shift(double *restrict x, Int n, double mean, const double *share)

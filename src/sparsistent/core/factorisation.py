@@ -21,6 +21,12 @@ Integers = NDArray[np.int64]
 
 # Up to this many variables the factor is dense.
 SMALL = 128
+# How SuperLU orders and eliminates a symmetric positive definite matrix.
+MINIMUM_DEGREE: dict[str, Any] = {
+    "permc_spec": "MMD_AT_PLUS_A",
+    "diag_pivot_thresh": 0.0,
+    "options": {"SymmetricMode": True},
+}
 
 
 @dataclass(frozen=True)
@@ -83,22 +89,13 @@ def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:
         full = matrix.toarray()
         return DenseFactorisation(full, dense_linalg.cholesky(full, lower=True, check_finite=False))
     try:
-        lu = _eliminate(matrix)
+        lu = linalg.splu(sparse.csc_array(matrix), **MINIMUM_DEGREE)
     except RuntimeError as error:
         raise np.linalg.LinAlgError("the precision matrix is singular") from error
     factor = Factorisation(lu)
     if not (np.array_equal(lu.perm_r, lu.perm_c) and factor.diagonal.min() > 0):
         raise np.linalg.LinAlgError("the precision matrix is not positive definite")
     return factor
-
-
-def _eliminate(matrix: sparse.sparray) -> Any:
-    return linalg.splu(
-        sparse.csc_array(matrix),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
 
 
 class InverseOnGraph:
@@ -162,8 +159,11 @@ class InverseOnGraph:
         degree = np.bincount(np.concatenate([i, j]), minlength=p)
         values = np.concatenate([1.0 + degree, np.full(2 * i.size, -1.0)])
         places = np.concatenate([everyone, i, j]), np.concatenate([everyone, j, i])
-        # Row i of A is row place[i] of P A P'.
-        place = _eliminate(sparse.csc_array((values, places), shape=(p, p))).perm_c.astype(np.int64)
+        # Row i of A is row place[i] of P A P'. An incomplete factor, of which everything is
+        # dropped, comes in the order of a complete one.
+        matrix = sparse.csc_array((values, places), shape=(p, p))
+        incomplete = linalg.spilu(matrix, drop_tol=1.0, fill_factor=1.0, **MINIMUM_DEGREE)
+        place = incomplete.perm_c.astype(np.int64)
         self._order = np.argsort(place)
         self._upper, self._lower = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
         self._sorting = np.argsort(self._lower, kind="stable")

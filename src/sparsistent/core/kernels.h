@@ -266,6 +266,9 @@ INLINED double of_magnitude(Int bits)
         return of_magnitude(bits);                                                                 \
     }
 
+/* Where sums are taken in parts, which need not wait for each other, so many of them. */
+#define PARTS 32
+
 #define KERNEL(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
 #define END_OF_KERNELS {NULL, NULL, 0, NULL}
 

@@ -55,9 +55,8 @@ def _correlations_among(moments: Moments, variables: Integers) -> Array:
     if moments.unit is None or moments.has_all or size > FEW:
         return moments.among(variables)
     a, b = np.triu_indices(size, 1)
-    one, other = variables[:, a], variables[:, b]
+    one, other = variables[:, a].ravel(), variables[:, b].ravel()
+    found = correlations_of(moments, np.minimum(one, other), np.maximum(one, other))
     S = np.ones((count, size, size))
-    S[:, a, b] = S[:, b, a] = correlations_of(
-        moments, np.minimum(one, other), np.maximum(one, other)
-    )
+    S[:, a, b] = S[:, b, a] = found.reshape(count, a.size)
     return S

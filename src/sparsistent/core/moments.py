@@ -18,7 +18,7 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import columns
+from sparsistent.core import columns, pairs
 from sparsistent.core import tiles as kernels
 from sparsistent.core.threads import all_blas_threads, blas_threads, in_threads
 
@@ -33,31 +33,49 @@ LEAST_GAIN = 1e-12
 
 # Correlations that are a sum of more products than this are worth several threads.
 LARGE_PRODUCT = 10**9
+# Lines of a table of pairs for each pair: less than one in a hundred finds no place then.
+CROWDED = 4
+# What a kernel has in place of a product that is not known.
+UNKNOWN = 1e300
 # Entries that a thread standardises at a time: some hundredths of a second.
 PIECE = 1 << 22
 
 
-@dataclass
 class KnownPairs:
-    """Pairs i < j of which the correlation is known, as keys i p + j, sorted, and correlations."""
+    """Correlations of pairs i < j, under the keys i p + j; most of those that there is room for."""
 
-    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    s: Array = field(default_factory=lambda: np.zeros(0))
+    def __init__(self, room: int = 0) -> None:
+        self.table = np.full((-(-room // pairs.BUCKET) * pairs.BUCKET, 2), -1.0)
+        self._added = 0
 
     def add(self, keys: NDArray[np.int64], s: Array) -> None:
-        """Remember more; of what comes twice, which is equal up to rounding, the first."""
-        together = np.concatenate([self.keys, keys])
-        order = np.argsort(together, kind="stable")
-        together = together[order]
-        first = np.diff(together, prepend=-1) > 0
-        self.keys, self.s = together[first], np.concatenate([self.s, s])[order][first]
+        """Remember more."""
+        self._added += keys.size
+        if CROWDED * self._added > len(self.table):
+            old = self.table
+            self.table = KnownPairs(2 * CROWDED * self._added).table
+            self._put(*_taken(old))
+        self._put(keys, s)
 
-    def unknown(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of some keys of which nothing is known, each once."""
-        if self.keys.size:
-            place = np.searchsorted(self.keys, keys)
-            keys = keys[self.keys.take(place, mode="clip") != keys]
-        return np.unique(keys)
+    def add_all(self, others: "KnownPairs") -> None:
+        """Remember what others do."""
+        self.add(*_taken(others.table))
+
+    def of(self, keys: NDArray[np.int64]) -> Array:
+        """The correlations of pairs; 1e300 for those that are not known."""
+        s = np.full(keys.size, UNKNOWN)
+        if len(self.table):
+            pairs.recall(self.table, np.ascontiguousarray(keys), s)
+        return s
+
+    def _put(self, keys: NDArray[np.int64], s: Array) -> None:
+        pairs.remember(self.table, np.ascontiguousarray(keys), np.ascontiguousarray(s))
+
+
+def _taken(table: Array) -> tuple[NDArray[np.int64], Array]:
+    """The keys and correlations in a table."""
+    keys, s = table[table[:, 0] >= 0].T
+    return keys.astype(np.int64), s
 
 
 @dataclass(frozen=True)

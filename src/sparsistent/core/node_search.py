@@ -5,33 +5,31 @@ product that made them. Nodes do not depend on each other, so the steps are the 
 of threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, local
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import nodes as kernels
-from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
+from sparsistent.core.moments import LEAST_VARIANCE, Array, KnownPairs, Progress
 from sparsistent.core.threads import blas_threads, in_threads
 
 Integers = NDArray[np.int64]
 Rough = NDArray[np.int16]
-# Rows whose products correlations are, and the errors of those that are rough.
-Table = tuple[Array, NDArray[np.float32]]
 Arrays = TypeVar("Arrays", bound=tuple[NDArray[Any], ...])
 # Some variables for each node: where each list begins and the last one ends, and all of them.
 NodeLists = tuple[Integers, Integers]
 
-# For correlations in double precision, which need none.
-NO_TABLE = np.zeros((0, 0)), np.zeros(0, np.float32)
 # Entries read between two looks at the keyboard.
 SLICE_WORK = 20_000_000
 # Exact products, for each variable, that regressions from rough correlations may need beyond those
 # that each of them may need anyway.
 SPARE_PRODUCTS = 8
+# Exact products, for each variable, that are remembered.
+REMEMBERED = 32
 # The arrays of a regression have room for this many neighbours at first, and double when full.
 WIDTH = 32
 
@@ -89,15 +87,28 @@ class NodeSteps:
 
 
 class Trace(NamedTuple):
-    """Active sets and their Γ: set s has the members from ``entries[s]`` on.
-
-    Where correlations are rough, there are pairs and exact correlations in place of members and Γ,
-    and ``entries`` says which nodes are unclear.
-    """
+    """Active sets and their Γ: set s has the members from ``entries[s]`` on."""
 
     entries: Integers
     members: Integers
     gammas: Array
+
+
+class Rounded(NamedTuple):
+    """What makes rough correlations exact.
+
+    The rows whose products they are and how far rounding moves each; ``known`` is the table of
+    exact products that are remembered, and ``unclear`` gets a one for each node that is.
+    """
+
+    unit: Array
+    errors: NDArray[np.float32]
+    known: Array
+    unclear: Integers
+
+
+# Correlations in double precision need none of that.
+EXACT = Rounded(np.empty((0, 0)), np.empty(0, np.float32), np.empty((0, 2)), np.empty(0, np.int64))
 
 
 def starts_of(counts: Integers) -> Integers:
@@ -129,35 +140,48 @@ def search_correlations(
 ) -> NodeSteps:
     """The steps of all nodes, or some, from all correlations."""
     nodes = np.arange(len(S)) if nodes is None else nodes
-    return joined([steps for steps, _ in _search(S, nodes, rule, progress, NO_TABLE)])
+    return _search(S, nodes, rule, progress, lambda _: EXACT)
 
 
 def search_rough(
-    S: Rough, rule: Rule, progress: Progress | None, table: Table
-) -> tuple[NodeSteps, Integers, tuple[Integers, Array]]:
+    S: Rough, rule: Rule, progress: Progress | None, unit: Array, errors: NDArray[np.float32]
+) -> tuple[NodeSteps, Integers, list[KnownPairs]]:
     """The same steps from rough correlations; nodes that are unclear; exact correlations.
 
-    What comes near a decision is made exact on the way, and comes with i p + j for the pair. Nodes
-    that need too much of that take no steps.
+    What comes near a decision is made exact on the way. Nodes that need too much of that take no
+    steps.
     """
-    parts = _search(S, np.arange(len(S)), rule, progress, table)
-    unclear = np.flatnonzero(np.concatenate([found.entries for _, found in parts]))
-    pairs = np.concatenate([found.members for _, found in parts])
-    exact = np.concatenate([found.gammas for _, found in parts])
-    return joined([steps for steps, _ in parts]), unclear, (pairs, exact)
+    p = len(S)
+    unclear, known = np.zeros(p, np.int64), local()
+    everything: list[KnownPairs] = []
+
+    def rounded(nodes: Integers) -> Rounded:
+        # Each thread remembers what it has made itself.
+        if not hasattr(known, "pairs"):
+            known.pairs = KnownPairs(REMEMBERED * p)
+            everything.append(known.pairs)
+        return Rounded(unit, errors, known.pairs.table, unclear[nodes[0] : nodes[-1] + 1])
+
+    steps = _search(S, np.arange(p), rule, progress, rounded)
+    return steps, np.flatnonzero(unclear), everything
 
 
 def _search(
-    S: Array | Rough, nodes: Integers, rule: Rule, progress: Progress | None, table: Table
-) -> list[tuple[NodeSteps, Trace]]:
+    S: Array | Rough,
+    nodes: Integers,
+    rule: Rule,
+    progress: Progress | None,
+    rounded: Callable[[Integers], Rounded],
+) -> NodeSteps:
     blocks: Any = np.ascontiguousarray(S)[None]
     size = max(1, SLICE_WORK // (8 * len(S)))
     parts = [nodes[first : first + size] for first in range(0, nodes.size, size)]
 
-    def run(rows: Integers, stop: Event) -> tuple[NodeSteps, Trace]:
+    def run(rows: Integers, stop: Event) -> NodeSteps:
         same = np.zeros(rows.size, np.int64)
         lists = lists_of(rule.forced, rows), lists_of(rule.barred, rows)
-        return regress(blocks, same, rows, rule.thresholds[rows], rule, lists, stop, table=table)
+        thresholds = rule.thresholds[rows]
+        return regress(blocks, same, rows, thresholds, rule, lists, stop, rounded=rounded(rows))[0]
 
     threads = blas_threads() if len(parts) > 1 else 1
     results, done = [], 0
@@ -168,7 +192,7 @@ def _search(
         done += rows.size
         if progress is not None:
             progress(done, nodes.size)
-    return results
+    return joined(results)
 
 
 def regress(
@@ -181,7 +205,7 @@ def regress(
     stop: Event,
     *,
     traced: bool = False,
-    table: Table = NO_TABLE,
+    rounded: Rounded = EXACT,
 ) -> tuple[NodeSteps, Trace]:
     """The steps of the nodes that are row ``rows[i]`` of ``S[blocks[i]]``, and with which sets.
 
@@ -189,14 +213,13 @@ def regress(
     ``traced`` asks for the active sets from which a candidate was looked for.
     """
     # Of rough correlations only the columns of two variables are kept.
-    rough = S.dtype == np.int16
-    p = kernels.ROUGH_COLUMNS if rough else S.shape[2]
+    p = kernels.ROUGH_COLUMNS if S.dtype == np.int16 else S.shape[2]
     state = np.zeros(kernels.PLACES, np.int64)
     state[kernels.TURN] = -1
     state[kernels.PRODUCTS] = SPARE_PRODUCTS * S.shape[2]
     starts = np.zeros(rows.size + 1, np.int64)
     fit, output = fit_arrays(p, WIDTH), np.empty((64 + 4 * rows.size, 4))
-    trace = _trace_arrays(65 + 5 * rows.size, 64) if traced or rough else _trace_arrays(0, 0)
+    trace = _trace_arrays(65 + 5 * rows.size, 64) if traced else _trace_arrays(0, 0)
     forced, (begin, others) = lists
     # No node is its own neighbour.
     barred = begin + np.arange(rows.size + 1), np.insert(others, begin[:-1], rows)
@@ -204,7 +227,7 @@ def regress(
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
             S,
-            table,
+            rounded,
             blocks,
             rows,
             forced,
@@ -232,8 +255,7 @@ def regress(
     others, values, drops, losses = output[: starts[-1]].T.copy()
     entries, pairs = trace
     members, gammas = pairs[: state[kernels.MEMBERS]].T
-    entries = entries[: rows.size if rough else state[kernels.SETS] + 1]
-    sets = Trace(entries, members.astype(np.int64), gammas.copy())
+    sets = Trace(entries[: state[kernels.SETS] + 1], members.astype(np.int64), gammas.copy())
     return NodeSteps(starts, others.astype(np.int64), values, drops, losses), sets
 
 

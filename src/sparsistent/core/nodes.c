@@ -24,7 +24,7 @@
    that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
    among a few candidates a node, see core/candidate_pools.py. */
 
-#include "kernels.h"
+#include "pairs.h"
 
 /* Places of ``state``: the node at work; the sizes of its active set and of its set of rejected
    candidates; how many of the steps that it was told to take it has taken; the steps in the output;
@@ -61,14 +61,13 @@ enum {
 #define TIE 4096
 /* Numbers of which the largest is found together. */
 #define STRIP 512
+#define ROUGH_STRIP 2048
 /* Numbers that are looked at one by one where any of them counts. */
 #define GROUP 64
 
 /* Exact products that a node may need on average: a share of all variables, but some in any case. */
 #define SHARE_OF_PRODUCTS 16
 #define LEAST_PRODUCTS 64
-/* How far rounding to two bytes moves a correlation. */
-#define HALF (0.5 / ONE)
 /* Where S is rough, the column of the candidate at work is the second of two. */
 #define CANDIDATE 1
 #define ROUGH_COLUMNS 2
@@ -235,30 +234,20 @@ static Lists take_lists(Arguments *args)
     return (Lists){starts.at, members.at};
 }
 
-/* Candidates whose exact products are remembered. */
-#define REMEMBERED 16
-
-/* Exact products of a candidate: with the node, and with so many of the members in their order. */
-typedef struct {
-    Int candidate, members;
-    double *products;
-} Known;
-
 /* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
-   of these and the worst of them; candidates, their rough and exact covariances with a residual, and
-   who is none. Exact products of candidates, as one is looked at again at each step, and the next to
-   forget. */
+   of these and the worst of them; exact products that are remembered, and which nodes are unclear.
+   Candidates, their rough and exact covariances with a residual, and who is none; the exact products
+   of the candidate at work with the node and with the members. */
 typedef struct {
     const int16_t *S;
-    Matrix table;
+    Matrix table, known;
+    Int *unclear;
     const float *errors;
     double worst;
     int32_t *places;
     float *sizes;
-    double *exact;
+    double *exact, *products;
     bool *closed;
-    Known known[REMEMBERED], *latest;
-    Int oldest;
 } Rough;
 
 typedef struct {
@@ -285,53 +274,32 @@ typedef struct {
     bool ordered, sought;
 } Choice;
 
-VECTORISED static double product(const double *x, const double *y, Int n)
-{
-    double total = 0.0;
-    for (Int m = 0; m < n; m++)
-        total += x[m] * y[m];
-    return least(most(total, -1.0), 1.0);
-}
+PRODUCT_OF
 
-/* The exact products of a candidate with the node and its members. */
-static const double *products_of(const Search *a, const Regression *fit, Int node, Int m)
+/* The exact product of two rows, made or remembered: it is looked for again at each step, at each node
+   near these two, and by those who come after the search. */
+static double exact_product(const Search *a, Int i, Int j)
 {
-    Rough *rough = a->rough;
-    Int n = rough->table.columns;
-    const double *rows = rough->table.at, *own = rows + m * n;
-    Known *known = rough->known;
-    while (known < rough->known + REMEMBERED && known->candidate != m)
-        known++;
-    if (known == rough->known + REMEMBERED) {
-        known = rough->known + rough->oldest;
-        rough->oldest = (rough->oldest + 1) % REMEMBERED;
-        known->candidate = m;
-        known->members = 0;
-        known->products[0] = product(rows + a->rows.at[node] * n, own, n);
+    Matrix table = a->rough->table;
+    Int n = table.columns, pair = least_int(i, j) * a->p + most_int(i, j);
+    bool there;
+    double *line = line_of(a->rough->known, pair, &there);
+    if (!there) {
         a->state[WORK] -= n;
         a->state[PRODUCTS]--;
+        line[0] = (double)pair;
+        line[1] = least(most(product_of(table.at + i * n, table.at + j * n, n), -1.0), 1.0);
     }
-    for (; known->members < fit->k; known->members++) {
-        const double *other = rows + fit->members[known->members] * n;
-        known->products[1 + known->members] = product(other, own, n);
-        a->state[WORK] -= n;
-        a->state[PRODUCTS]--;
-    }
-    rough->latest = known;
-    return known->products;
-}
-
-static void forget_products(Rough *rough)
-{
-    for (Int e = 0; e < REMEMBERED; e++)
-        rough->known[e].candidate = -1;
+    return line[1];
 }
 
 /* Give a candidate its column, from exact products: its covariance with the residual. */
 static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
 {
-    const double *products = products_of(a, fit, node, m);
-    double c = products[0];
+    double *products = a->rough->products, c = exact_product(a, a->rows.at[node], m);
+    products[0] = c;
+    for (Int i = 0; i < fit->k; i++)
+        products[1 + i] = exact_product(a, fit->members[i], m);
     for (Int i = 0; i < fit->k; i++) {
         double *row = row_of(fit, i), value = 0.0;
         for (Int j = 0; j < fit->k; j++)
@@ -343,58 +311,78 @@ static double make_exact(const Search *a, const Regression *fit, Int node, Int m
     return c;
 }
 
-/* How far rough covariances with the residual x_r − Σγx can be off: so much, and so much for each
-   unit of a candidate's own error. With x = x' + e, where x' is rounded, they are off by e_t times the
-   residual, and by x'_t times e_r − Σγe. */
+/* Rough covariances with the residual x_r − Σγx are sums of whole numbers of two bytes, Σ(γS)/``one``:
+   ``one`` is what they have for one, so that no sum exceeds them. How far they can be off: so much,
+   and so much for each unit of a candidate's own error. With x = x' + e, where x' is rounded, they are
+   off by e_t times the residual, and by x'_t times e_r − Σγe. */
 typedef struct {
-    double fixed, each;
+    double one, fixed, each;
 } Bound;
 
 static Bound error_of(const Search *a, const Regression *fit, Int node, double rss)
 {
     const Rough *rough = a->rough;
-    double weight = 1.0, error = rough->errors[a->rows.at[node]];
+    double weight = 1.0, error = rough->errors[a->rows.at[node]], terms = (double)fit->k + 1.0;
     for (Int i = 0; i < fit->k; i++) {
         double gamma = fabs(fit->c[fit->p + i]);
         weight += gamma;
         error += gamma * rough->errors[fit->members[i]];
     }
-    /* Sums in single precision, of as many terms as there are members, are rounded too. */
-    double rounding = HALF + 1e-6 + 6e-8 * (double)(fit->k + 8);
-    return (Bound){error + rounding * weight, sqrt(rss) + error};
+    double one = ONE / 2;
+    while (weight * one + terms > INT16_MAX)
+        one /= 2.0;
+    /* S is rounded, and so is each term, and each γ, which is less than two to the fifteenth. */
+    double rounding = 0.5 / ONE * weight + 0.75 / one * terms + 1e-6;
+    return (Bound){one, error + rounding, sqrt(rss) + error};
+}
+
+/* A share of a number of two bytes, in units of 1/32768, rounded. */
+INLINED int16_t share_of(int16_t x, int16_t share)
+{
+    return (int16_t)(((x * share >> 14) + 1) >> 1);
+}
+
+INLINED int16_t share_for(double gamma, double one)
+{
+    return (int16_t)rint(gamma * one * (32768.0 / ONE));
 }
 
 /* Where rough covariances with the residual are at least ``bar`` in absolute value: how many, and how
    large. They are made strip by strip and looked at while they are in the cache. */
 VECTORISED static Int collect(const int16_t *S, Int p, Int r, Int k, const Int *members,
-                              const double *minus_gamma, float bar, int32_t *restrict places,
-                              float *restrict sizes)
+                              const double *minus_gamma, double one, double bar,
+                              int32_t *restrict places, float *restrict sizes)
 {
-    const float unit = 1.0f / ONE;
-    float c[STRIP];
+    int16_t c[ROUGH_STRIP], least_size = (int16_t)least(most(bar * one, 0.0), INT16_MAX);
     Int found = 0;
-    for (Int first = 0; first < p; first += STRIP) {
-        Int size = least_int(STRIP, p - first);
-        memset(c, 0, sizeof c);
-        /* Two rows at a time: the node and the first member, then members. */
-        for (Int i = -1; i < k; i += 2) {
+    for (Int first = 0; first < p; first += ROUGH_STRIP) {
+        Int size = least_int(ROUGH_STRIP, p - first);
+        const int16_t *own = S + r * p + first;
+        int16_t own_share = share_for(1.0, one);
+        for (Int m = 0; m < size; m++)
+            c[m] = share_of(own[m], own_share);
+        for (Int i = 0; i < k; i += 2) {
             bool odd = i + 1 == k;
-            const int16_t *x = S + (i < 0 ? r : members[i]) * p + first;
+            const int16_t *x = S + members[i] * p + first;
             const int16_t *y = odd ? x : S + members[i + 1] * p + first;
-            float x0 = i < 0 ? unit : unit * (float)minus_gamma[i];
-            float y0 = odd ? 0.0f : unit * (float)minus_gamma[i + 1];
+            int16_t x0 = share_for(minus_gamma[i], one);
+            int16_t y0 = share_for(odd ? 0.0 : minus_gamma[i + 1], one);
             for (Int m = 0; m < size; m++)
-                c[m] += x0 * x[m] + y0 * y[m];
+                c[m] += share_of(x[m], x0) + share_of(y[m], y0);
         }
+        if (r >= first && r < first + size)
+            c[r - first] = 0;
         for (Int begin = 0; begin < size; begin += GROUP) {
             Int end = least_int(begin + GROUP, size);
-            int above = 0;
-            for (Int m = begin; m < end; m++)
-                above += fabsf(c[m]) >= bar;
-            for (Int m = begin; above > 0 && m < end; m++)
-                if (fabsf(c[m]) >= bar) {
+            int16_t top = 0;
+            for (Int m = begin; m < end; m++) {
+                int16_t here = c[m] < 0 ? -c[m] : c[m];
+                top = here > top ? here : top;
+            }
+            for (Int m = begin; top >= least_size && m < end; m++)
+                if (abs(c[m]) >= least_size) {
                     places[found] = (int32_t)(first + m);
-                    sizes[found++] = fabsf(c[m]);
+                    sizes[found++] = (float)(abs(c[m]) / one);
                 }
         }
     }
@@ -415,12 +403,13 @@ static void shut(const Search *a, const Regression *fit, Int node, bool mark)
 
 /* Candidates whose covariance with the residual may be as large as is needed: how many, and the
    place of the largest among them. */
-static Int find_candidates(const Search *a, const Regression *fit, Int node, double bar, Int *likely)
+static Int find_candidates(const Search *a, const Regression *fit, Int node, double one, double bar,
+                           Int *likely)
 {
     const Rough *rough = a->rough;
     const int16_t *S = rough->S + a->blocks[node] * a->block_size;
-    Int found = collect(S, a->p, a->rows.at[node], fit->k, fit->members, fit->c + fit->p,
-                        (float)bar, rough->places, rough->sizes);
+    Int found = collect(S, a->p, a->rows.at[node], fit->k, fit->members, fit->c + fit->p, one,
+                        bar, rough->places, rough->sizes);
     Int kept = 0;
     *likely = 0;
     shut(a, fit, node, true);
@@ -443,7 +432,7 @@ static Int settle(const Search *a, const Regression *fit, Int node, double neede
 {
     const Rough *rough = a->rough;
     double bar = needed - bound.fixed - bound.each * rough->worst, *exact = rough->exact;
-    Int likely, count = find_candidates(a, fit, node, bar, &likely), chosen = 0;
+    Int likely, count = find_candidates(a, fit, node, bound.one, bar, &likely), chosen = 0;
     if (count == 0)
         return -1;
     /* The largest rough one is likely to be the largest, and then few others count. */
@@ -639,17 +628,6 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     return !poor;
 }
 
-/* Write down the exact products of what comes in, with i p + j for the pair i < j. */
-static void write_products(const Search *a, const Regression *fit, Int node, Int t)
-{
-    for (Int i = 0; i <= fit->k; i++) {
-        Int m = i > 0 ? fit->members[i - 1] : a->rows.at[node];
-        double *line = a->traced.at + 2 * a->state[MEMBERS]++;
-        line[0] = (double)(least_int(m, t) * a->p + most_int(m, t));
-        line[1] = a->rough->latest->products[i];
-    }
-}
-
 static const double *row_of_S(const Search *a, Int block, Int i)
 {
     return a->S + block * a->block_size + i * a->p;
@@ -659,8 +637,6 @@ static const double *row_of_S(const Search *a, Int block, Int i)
 static void take_out(const Search *a, Regression *fit, Int block, Int w)
 {
     remove_member(fit, w);
-    if (a->rough != NULL)
-        forget_products(a->rough);
     for (Int e = 0; a->S != NULL && e < a->state[REJECTED]; e++) {
         Int m = fit->rejected[e];
         fit->c[m] = row_of_S(a, block, fit->r)[m];
@@ -675,20 +651,18 @@ static bool bring_in(const Search *a, Regression *fit, Int node, const Choice *c
 {
     Int block = a->blocks[node], p = fit->p, k = fit->k, t = choice->added;
     Int column = a->S != NULL ? t : CANDIDATE;
-    if (a->rough != NULL)
-        write_products(a, fit, node, t);
     double *row = row_of(fit, k);
     if (a->S != NULL)
         memcpy(row, row_of_S(a, block, t), p * sizeof(double));
     else {
         row[CANDIDATE] = 1.0;
-        row[fit->r] = a->rough->latest->products[0];
+        row[fit->r] = a->rough->products[0];
     }
     memset(row + p, 0, k * sizeof(double));
     double variance = 1.0 - subtract(fit->M, fit->width, k, column, p + k, row);
     if (choice->sought && variance < a->smallest) {
         fit->rejected[a->state[REJECTED]++] = t;
-        if (a->rough == NULL && a->entries.size > 0) {
+        if (a->entries.size > 0) {
             a->state[SETS]--;
             a->state[MEMBERS] -= k;
         }
@@ -709,7 +683,6 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         memcpy(fit->c, row_of_S(a, block, fit->r), p * sizeof(double));
     else if (fit->k == 0) {
         fit->c[fit->r] = 1.0;
-        forget_products(a->rough);
         state[PRODUCTS] = most_int(state[PRODUCTS], 0) + most_int(p / SHARE_OF_PRODUCTS, LEAST_PRODUCTS);
     }
     if (fit->k == 0 && fit->profile) {
@@ -754,7 +727,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         state[SIZE] = fit->k;
     }
     if (a->rough != NULL && state[PRODUCTS] < 0) {
-        a->entries.at[node] = 1;
+        a->rough->unclear[node] = 1;
         state[STEPS] = a->starts[node];
     }
     a->starts[node + 1] = state[STEPS];
@@ -765,13 +738,12 @@ static bool run_node(const Search *a, Regression *fit, Int node)
 /* Node i is row ``rows[i]`` of ``S[blocks[i]]``. ``told`` are steps to take first, t for an addition
    and -1 - t for a removal, ``barred`` variables never to take. A forward step needs a gain above
    ``thresholds[i]`` and a fall of log RSS above ``drop``; ``smallest`` is the variance of what is
-   determined. Where S is rough, there are the rows whose products it is, and the error of each.
+   determined. Where S is rough, there are the rows whose products it is, the error of each, exact
+   products to look up and to add to, and for each node whether it is unclear.
 
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
-   after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ, or,
-   where S is rough, the exact correlations of those that came in with the node and its members; then
-   the entries say of each node whether it is unclear. For
+   after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ. For
    the profile search there are records, the set of each size with the least RSS and that RSS.
    Candidates come up to the turn by what they gain, then a few more, and go again down to none; then
    the same from the empty set. Up to the turn swaps come first while one of them lowers RSS. */
@@ -786,6 +758,8 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Arguments rounded = group(&args);
     Matrix table = matrix(&rounded);
     PyArrayObject *errors = array(&rounded, 1, 'f', sizeof(float));
+    Matrix known = matrix(&rounded);
+    Int *unclear = ints(&rounded).at;
     close_group(&args, &rounded);
     a.blocks = ints(&args).at;
     a.rows = ints(&args);
@@ -820,12 +794,13 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Rough roughly = {0};
     double *memory = NULL;
     if (rough) {
-        Int width = rejected.size + 1;
-        memory = calloc(3 * a.p + REMEMBERED * width, sizeof(double));
+        memory = calloc(3 * a.p + rejected.size + 1, sizeof(double));
         if (memory == NULL)
             return PyErr_NoMemory();
         roughly.S = PyArray_DATA(S);
         roughly.table = table;
+        roughly.known = known;
+        roughly.unclear = unclear;
         roughly.errors = PyArray_DATA(errors);
         for (Int m = 0; m < PyArray_DIM(errors, 0); m++)
             roughly.worst = most(roughly.worst, roughly.errors[m]);
@@ -833,9 +808,7 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         roughly.places = (int32_t *)(memory + a.p);
         roughly.sizes = (float *)(roughly.places + a.p);
         roughly.closed = (bool *)(memory + 2 * a.p);
-        for (Int e = 0; e < REMEMBERED; e++)
-            roughly.known[e].products = memory + 3 * a.p + e * width;
-        forget_products(&roughly);
+        roughly.products = memory + 3 * a.p;
         a.rough = &roughly;
     }
     fit.p = rough ? ROUGH_COLUMNS : a.p;

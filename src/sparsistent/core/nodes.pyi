@@ -5,6 +5,7 @@ Lists = tuple[NDArray[int64], NDArray[int64]]
 Regression = tuple[
     NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], NDArray[float64]
 ]
+Rounded = tuple[NDArray[float64], NDArray[float32], NDArray[float64], NDArray[int64]]
 Pool = tuple[NDArray[int64], NDArray[int64], NDArray[int64]]
 Fits = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
 SIZE: int
@@ -20,7 +21,7 @@ ROUGH_COLUMNS: int
 
 def search(
     S: NDArray[int16] | NDArray[float64],
-    rounded: tuple[NDArray[float64], NDArray[float32]],
+    rounded: Rounded,
     blocks: NDArray[int64],
     rows: NDArray[int64],
     told: Lists,

@@ -684,18 +684,22 @@ static PyObject *strong_entries(PyObject *module, PyObject *const *values, Py_ss
     return Py_BuildValue("NN", nodes, w);
 }
 
-/* (W X W) on the edges and on the diagonal, column by column; z has room for a column of X W. */
-static void multiply(const Int *start, const Int *node, const double *w, const Edges *edges,
-                     const double *x, Floats x_diagonal, double *out, double *out_diagonal,
-                     double *z)
+/* (W X W) on the diagonal and then on the edges, where x and out have an entry for each. There is
+   room for a column of X W in z, and for the entries of X in the order of neighbours. */
+static void multiply(Int p, const Int *start, const Int *node, const double *w, const Edges *edges,
+                     const double *x, double *restrict out, double *restrict z,
+                     double *restrict entries)
 {
-    memset(z, 0, x_diagonal.size * sizeof(double));
-    for (Int j = 0; j < x_diagonal.size; j++) {
+    memset(z, 0, p * sizeof(double));
+    for (Int m = 0; m < p; m++)
+        for (Int slot = edges->begin[m]; slot < edges->begin[m] + edges->degree[m]; slot++)
+            entries[slot] = x[p + edges->edge[slot]];
+    for (Int j = 0; j < p; j++) {
         for (Int c = start[j]; c < start[j + 1]; c++) {
             Int m = node[c], begin = edges->begin[m];
-            z[m] += x_diagonal.at[m] * w[c];
+            z[m] += x[m] * w[c];
             for (Int slot = begin; slot < begin + edges->degree[m]; slot++)
-                z[edges->neighbor[slot]] += x[edges->edge[slot]] * w[c];
+                z[edges->neighbor[slot]] += entries[slot] * w[c];
         }
         Int begin = edges->begin[j];
         for (Int slot = begin - 1; slot < begin + edges->degree[j]; slot++) {
@@ -705,7 +709,7 @@ static void multiply(const Int *start, const Int *node, const double *w, const E
             double total = 0.0;
             for (Int c = start[i]; c < start[i + 1]; c++)
                 total += w[c] * z[node[c]];
-            *(i == j ? out_diagonal + j : out + edges->edge[slot]) = total;
+            out[i == j ? j : p + edges->edge[slot]] = total;
         }
         for (Int c = start[j]; c < start[j + 1]; c++) {
             Int m = node[c], first = edges->begin[m];
@@ -724,22 +728,22 @@ static PyObject *curvature(PyObject *module, PyObject *const *values, Py_ssize_t
     Floats w = floats(&items);
     close_group(&args, &items);
     Edges edges = take_edges(&args);
-    Floats x = floats(&args), x_diagonal = floats(&args);
+    Floats x = floats(&args);
     if (!complete(&args))
         return NULL;
-    PyObject *out = new_floats(x.size), *out_diagonal = new_floats(x_diagonal.size);
-    double *z = malloc((x_diagonal.size + 1) * sizeof(double));
-    if (out == NULL || out_diagonal == NULL || z == NULL) {
+    Int p = start.size - 1;
+    PyObject *out = new_floats(x.size);
+    double *z = malloc((p + edges.slots + 1) * sizeof(double));
+    if (out == NULL || z == NULL) {
         Py_XDECREF(out);
-        Py_XDECREF(out_diagonal);
         free(z);
         return PyErr_NoMemory();
     }
     Py_BEGIN_ALLOW_THREADS
-    multiply(start.at, node.at, w.at, &edges, x.at, x_diagonal, data(out), data(out_diagonal), z);
+    multiply(p, start.at, node.at, w.at, &edges, x.at, data(out), z, z + p);
     Py_END_ALLOW_THREADS
     free(z);
-    return Py_BuildValue("NN", out, out_diagonal);
+    return out;
 }
 
 static PyMethodDef kernels[] = {
@@ -757,7 +761,7 @@ static PyMethodDef kernels[] = {
     KERNEL(strong_entries,
            "The entries of sparse rows above a level: nodes and values, and where each row begins."),
     KERNEL(curvature,
-           "(W X W) on the edges and on the diagonal, with X the symmetric matrix that has x there."),
+           "(W X W) on the diagonal and on the edges, with X the symmetric matrix that has x there."),
     END_OF_KERNELS,
 };
 

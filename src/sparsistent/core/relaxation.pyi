@@ -88,6 +88,5 @@ def curvature(
     W: Entries,
     edges: Edges,
     x: NDArray[float64],
-    x_diagonal: NDArray[float64],
     /,
-) -> tuple[NDArray[float64], NDArray[float64]]: ...
+) -> NDArray[float64]: ...

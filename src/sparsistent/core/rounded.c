@@ -291,13 +291,47 @@ static PyObject *scan(PyObject *module, PyObject *const *values, Py_ssize_t coun
     return Py_BuildValue("LL", (long long)found, (long long)certain);
 }
 
+/* Turn a block of numbers of two bytes, by eights in registers where the compiler can. */
+#if defined(__GNUC__) && __GNUC__ >= 12
+typedef int16_t Eight __attribute__((vector_size(16), aligned(2), may_alias));
+#define FIRST_HALVES(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
+#define SECOND_HALVES(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
+
+VECTORISED static void turn(const int16_t *block, int16_t *restrict turned)
+{
+    for (Int a = 0; a < PANEL; a += 8)
+        for (Int b = 0; b < PANEL; b += 8) {
+            Eight rows[8], mixed[8];
+            for (int k = 0; k < 8; k++)
+                rows[k] = *(const Eight *)(block + (a + k) * PANEL + b);
+            /* Three times, each row is dealt with the one four further on. */
+            for (int round = 0; round < 3; round++) {
+                for (int k = 0; k < 4; k++) {
+                    mixed[2 * k] = FIRST_HALVES(rows[k], rows[k + 4]);
+                    mixed[2 * k + 1] = SECOND_HALVES(rows[k], rows[k + 4]);
+                }
+                memcpy(rows, mixed, sizeof rows);
+            }
+            for (int k = 0; k < 8; k++)
+                *(Eight *)(turned + (b + k) * PANEL + a) = rows[k];
+        }
+}
+#else
+static void turn(const int16_t *block, int16_t *turned)
+{
+    for (Int a = 0; a < PANEL; a++)
+        for (Int b = 0; b < PANEL; b++)
+            turned[b * PANEL + a] = block[a * PANEL + b];
+}
+#endif
+
 /* Write the products of two panels to their place in S and across its diagonal. */
 VECTORISED static void write_panels(const Rows *rows, Int i, Int j, const int32_t *out,
                                     int16_t *restrict S, Int p)
 {
     const float *weights = rows->weights + j * PANEL;
     Int height = least_int(PANEL, p - i * PANEL), width = least_int(PANEL, p - j * PANEL);
-    int16_t block[PANEL * PANEL];
+    int16_t block[PANEL * PANEL], turned[PANEL * PANEL];
     for (Int a = 0; a < PANEL; a++)
         for (Int b = 0; b < PANEL; b++) {
             float x = (float)out[a * PANEL + b] * (rows->weights[i * PANEL + a] * ONE) * weights[b];
@@ -306,9 +340,11 @@ VECTORISED static void write_panels(const Rows *rows, Int i, Int j, const int32_
         }
     for (Int a = 0; a < height; a++)
         memcpy(S + (i * PANEL + a) * p + j * PANEL, block + a * PANEL, width * sizeof(int16_t));
-    for (Int b = 0; i != j && b < width; b++)
-        for (Int a = 0; a < height; a++)
-            S[(j * PANEL + b) * p + i * PANEL + a] = block[a * PANEL + b];
+    if (i == j)
+        return;
+    turn(block, turned);
+    for (Int b = 0; b < width; b++)
+        memcpy(S + (j * PANEL + b) * p + i * PANEL, turned + b * PANEL, height * sizeof(int16_t));
 }
 
 static PyObject *fill(PyObject *module, PyObject *const *values, Py_ssize_t count)

@@ -25,6 +25,7 @@ typedef struct {
 
 typedef struct {
     Int *begin, *degree, *neighbor, *edge;
+    Int slots;
 } Edges;
 
 INLINED Rows take_rows(Arguments *args)
@@ -43,7 +44,7 @@ INLINED Edges take_edges(Arguments *args)
     Arguments items = group(args);
     Ints begin = ints(&items), degree = ints(&items), neighbor = ints(&items), edge = ints(&items);
     close_group(args, &items);
-    return (Edges){begin.at, degree.at, neighbor.at, edge.at};
+    return (Edges){begin.at, degree.at, neighbor.at, edge.at, edge.size};
 }
 
 /* The node of an entry at this place of a row. */

@@ -18,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core import rounded
+from sparsistent.core import pairs, rounded
 from sparsistent.core import tiles as kernels
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
+    UNKNOWN,
     Array,
     Moments,
     Progress,
@@ -41,8 +42,12 @@ Look = Callable[[Tile, Places, Places], tuple[int, int]]
 # where theirs is: they are so much faster that more may be computed again.
 LARGEST_ERROR = 0.05
 LARGEST_ROUNDING = 1 / 3
-# Directions on which rows are projected to find those that are nearly parallel.
+# Directions on which rows are projected to find those that are nearly parallel, and in how many
+# samples: to read all of them takes longer. Where more pairs than this for each row are left, as in
+# tables of mostly zeros, it is worth it.
 DIRECTIONS = 2
+SOME_SAMPLES = 256
+MANY_NEAR = 0.1
 # Array entries that a kernel may visit before it returns, so that Ctrl-C is heard.
 SLICE = 20_000_000
 # Up to this many variables all correlations are cheaper than directions.
@@ -189,12 +194,13 @@ def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
     """The correlations of pairs i < j: looked up, or made and remembered."""
     if moments.unit is None or moments.has_all:
         return moments.correlation[i, j]
-    p, known = len(moments.unit), moments.known
-    keys = i * p + j
-    new = known.unknown(keys)
+    keys = i * len(moments.unit) + j
+    s = moments.known.of(keys)
+    new = np.flatnonzero(s == UNKNOWN)
     if new.size:
-        known.add(new, _products(moments.unit, *np.divmod(new, p), blas_threads()))
-    return known.s[np.searchsorted(known.keys, keys)]
+        s[new] = _products(moments.unit, i[new], j[new], blas_threads())
+        moments.known.add(keys[new], s[new])
+    return s
 
 
 def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
@@ -204,7 +210,7 @@ def _products(unit: Array, i: Indices, j: Indices, threads: int) -> Array:
 
     def fill(start: int, stop: Event) -> None:
         part = slice(start, start + step)
-        kernels.pair_products(unit, i[part], j[part], s[part])
+        pairs.products(unit, i[part], j[part], s[part])
 
     with closing(in_threads(fill, range(0, i.size, step), threads)) as parts:
         for _ in parts:
@@ -222,24 +228,21 @@ def collinear_pair(moments: Moments) -> tuple[int, int, float] | None:
     """
     if moments.unit is None or len(moments.unit) <= FEW:
         return _largest_if_collinear(moments.correlation)
-    unit = moments.unit
-    directions = np.random.default_rng(0).normal(size=(DIRECTIONS, unit.shape[1]))
-    directions /= np.linalg.norm(directions, axis=1)[:, None]
-    # The sign is what two rows may differ by. One by one, they are read as fast as memory allows.
-    shadow = np.stack([np.abs(unit @ direction) for direction in directions], axis=1)
-    pair = _closest_rows(unit, shadow)
-    return (
-        None if pair is None else (*pair, float(np.clip(unit[pair[0]] @ unit[pair[1]], -1.0, 1.0)))
-    )
+    pair = _closest_rows(moments.unit)
+    if pair is None:
+        return None
+    i, j = pair
+    return i, j, float(np.clip(moments.unit[i] @ moments.unit[j], -1.0, 1.0))
 
 
-def _closest_rows(unit: Array, shadow: Array) -> tuple[int, int] | None:
+def _closest_rows(unit: Array) -> tuple[int, int] | None:
     """The pair with the largest absolute product, if collinear; the first one where products tie.
 
-    Sorted by the first column of the shadows, each row is compared with the next one, the one after
+    Sorted by the first of their shadows, each row is compared with the next one, the one after
     that, and so on, while there are rows for which that is still within reach.
     """
     p, n = unit.shape
+    shadow = _shadows(unit[:, :SOME_SAMPLES])
     order = np.argsort(shadow[:, 0], kind="stable")
     shadow = shadow[order]
     window = 1.001 * np.sqrt(LEAST_VARIANCE)
@@ -250,7 +253,10 @@ def _closest_rows(unit: Array, shadow: Array) -> tuple[int, int] | None:
         rows = rows[shadow[rows + lag, 0] - shadow[rows, 0] <= window]
         if not rows.size or (pair is not None and work > SLICE):
             break
-        near = rows[np.all(np.abs(shadow[rows + lag] - shadow[rows]) <= window, axis=1)]
+        near = _near(shadow, rows, lag, window)
+        if near.size > MANY_NEAR * p and n > SOME_SAMPLES and shadow.shape[1] == DIRECTIONS:
+            shadow = np.column_stack([shadow, _shadows(unit)[order]])
+            near = _near(shadow, rows, lag, window)
         work += rows.size + n * near.size
         if near.size:
             i, j = np.sort([order[near], order[near + lag]], axis=0)
@@ -260,6 +266,20 @@ def _closest_rows(unit: Array, shadow: Array) -> tuple[int, int] | None:
             if s[k] > best or (s[k] == best and pair is not None and found < pair):
                 best, pair = float(s[k]), found
     return pair
+
+
+def _shadows(rows: Array) -> Array:
+    """The sizes of projections on some directions: the sign is what two rows may differ by."""
+    directions = np.random.default_rng(0).normal(size=(DIRECTIONS, rows.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    # One by one, rows are read as fast as memory allows.
+    return np.stack([np.abs(rows @ direction) for direction in directions], axis=1)
+
+
+def _near(shadow: Array, rows: Indices, lag: int, window: float) -> Indices:
+    """Those rows all of whose shadows are close to those of the row that comes so much later."""
+    close = np.abs(shadow[rows + lag] - shadow[rows]) <= window
+    return np.asarray(rows[np.all(close, axis=1)])
 
 
 def _largest_if_collinear(correlation: Array) -> tuple[int, int, float] | None:

@@ -20,7 +20,7 @@ from scipy import sparse
 from sparsistent.core import nodes as kernels
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Progress
 from sparsistent.core.node_search import (
-    NO_TABLE,
+    EXACT,
     Integers,
     NodeSteps,
     Rule,
@@ -136,7 +136,7 @@ def best_sets(
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
             S[None],
-            NO_TABLE,
+            EXACT,
             none,
             np.array([r]),
             (np.array([0, replay.size]), replay),

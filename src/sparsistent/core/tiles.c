@@ -1,4 +1,4 @@
-/* Compiled loops of the screening: which products of rows are large, and their exact values.
+/* Compiled loops of the screening: which products of rows are large.
 
    A tile holds the products of some rows with some others, taken by BLAS. Looking at it must cost
    next to nothing beside making it, so the hits in a strip of entries are first counted without a
@@ -92,35 +92,9 @@ static PyObject *mirror(PyObject *module, PyObject *const *values, Py_ssize_t co
     Py_RETURN_NONE;
 }
 
-VECTORISED static void multiply_pairs(Matrix unit, Ints i, Ints j, Floats products)
-{
-    for (Int k = 0; k < i.size; k++) {
-        const double *x = unit.at + i.at[k] * unit.columns, *y = unit.at + j.at[k] * unit.columns;
-        double sum = 0.0;
-        for (Int m = 0; m < unit.columns; m++)
-            sum += x[m] * y[m];
-        products.at[k] = sum;
-    }
-}
-
-static PyObject *pair_products(PyObject *module, PyObject *const *values, Py_ssize_t count)
-{
-    Arguments args = arguments("pair_products", values, count);
-    Matrix unit = matrix(&args);
-    Ints i = ints(&args), j = ints(&args);
-    Floats products = floats(&args);
-    if (!complete(&args))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    multiply_pairs(unit, i, j, products);
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef kernels[] = {
     KERNEL(scan_tile, "Write where a tile is above a bound: how many places, how many for certain."),
     KERNEL(mirror, "Write a tile of a square matrix across its diagonal."),
-    KERNEL(pair_products, "Products of the rows of each pair (i, j)."),
     END_OF_KERNELS,
 };
 

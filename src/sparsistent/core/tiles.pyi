@@ -1,4 +1,4 @@
-from numpy import float32, float64, int32, int64
+from numpy import float32, float64, int32
 from numpy.typing import NDArray
 
 def scan_tile(
@@ -16,12 +16,5 @@ def mirror(
     bottom: int,
     left: int,
     right: int,
-    /,
-) -> None: ...
-def pair_products(
-    unit: NDArray[float64],
-    i: NDArray[int64],
-    j: NDArray[int64],
-    products: NDArray[float64],
     /,
 ) -> None: ...

@@ -30,6 +30,8 @@ MOST_CANDIDATES = 0.05
 # Sparse rows have this many times the room that they need at first. What nobody uses takes no
 # memory, and to move to a larger place takes time.
 ROOM = 32
+# A row has room for so many entries more before it moves.
+SPARE_ROOM = 24
 # Where no threshold says who is one, so many variables are asked whether they have correlations of
 # more than so many standard deviations, and, if nobody knows the number of samples, of more than
 # this.
@@ -255,8 +257,13 @@ def dense_rows(S: Array) -> CovarianceRows:
     )
 
 
-def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
-    """The covariance of the empty graph as sparse rows, with the correlations of candidates."""
+def sparse_rows(
+    moments: Moments, candidates: StrongPairs, spare: int = SPARE_ROOM
+) -> CovarianceRows:
+    """The covariance of the empty graph as sparse rows, with the correlations of candidates.
+
+    Each has room for so many entries more.
+    """
     i, j, s = candidates
     p = moments.scale.size
     source = moments.correlation if moments.unit is None else moments.unit
@@ -265,7 +272,7 @@ def sparse_rows(moments: Moments, candidates: StrongPairs) -> CovarianceRows:
     sample = np.concatenate([np.ones(p), s, s])
     order = np.argsort(node, kind="stable")
     size = np.bincount(node, minlength=p)
-    room = size + 24
+    room = size + spare
     first = np.concatenate([[0], np.cumsum(room)[:-1]])
     inside = np.empty(node.size, np.int64)
     inside[order] = np.arange(node.size) - np.repeat(np.cumsum(size) - size, size)

@@ -8,6 +8,7 @@ steps have changed (the corrections of limited-memory BFGS).
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import numpy as np
 from scipy import sparse
@@ -56,6 +57,8 @@ MOST_PRODUCTS = 500
 # Up to this squared Newton decrement full steps converge; shorter steps than this lead nowhere.
 QUADRATIC = 0.1
 LEAST_LENGTH = 1e-6
+# A full step may be taken, whatever the decrement, that leaves at most this share of the residual.
+ENOUGH = 0.5
 # Entries of W up to this do not matter for a step, unless the residual comes to more than this
 # share of the one before.
 NEGLIGIBLE = 3e-2
@@ -138,7 +141,7 @@ def polished_loss(fit: FittedGraph) -> float:
 def refine(fit: FittedGraph) -> tuple[sparse.csr_array, Certificate]:
     """Bring the residual on the graph to next to nothing: the precision and its certificate."""
     try:
-        residual = newton_steps(fit)
+        residual = newton_steps(fit, _entries(fit, NEGLIGIBLE))
     except np.linalg.LinAlgError:
         residual = np.inf
     if residual == np.inf or (residual > goal(fit) and _is_direct(fit)):
@@ -164,15 +167,15 @@ def _is_direct(fit: FittedGraph) -> bool:
     return fit.rows.is_dense and fit.p + fit.graph.n_edges <= MOST_ENTRIES
 
 
-def newton_steps(fit: FittedGraph, least_progress: float = 0.0) -> float:
+def newton_steps(fit: FittedGraph, W: Entries, least_progress: float = 0.0) -> float:
     """Newton's method, as far as it goes: the largest entry that the inverse misses of S then.
 
-    An error where Θ is not positive definite. It is given up where a step leaves more than 1 −
-    ``least_progress`` of the residual.
+    W is about the covariance, where that is not small. An error where Θ is not positive definite.
+    It is given up where a step leaves more than 1 − ``least_progress`` of the residual.
     """
     inverse = _inverse(fit)
     missing = _missing(fit, inverse)
-    residual, W = _largest(missing), _entries(fit, NEGLIGIBLE)
+    residual = _largest(missing)
     memory: Memory = []
     for _ in range(MOST_STEPS):
         if residual <= goal(fit) or _is_direct(fit):
@@ -201,19 +204,24 @@ def _largest(missing: Array) -> float:
 def _take(
     fit: FittedGraph, inverse: InverseOnGraph, step: Array, missing: Array
 ) -> tuple[Array, Array]:
-    """Take a step, or as much of it as keeps Θ positive definite: what is missing; the step."""
+    """Take a step, or as much of it as keeps Θ positive definite: what is missing; the step.
+
+    A length that is safe for any step is short where many variables are a little off. So a full
+    step comes first, and is taken if it leaves little enough.
+    """
     decrement = -float(_weight(fit) * missing @ step)
-    length = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
-    diagonal, theta = fit.theta_diagonal, fit.theta
-    while True:
+    safe = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
+    enough = ENOUGH * _largest(missing)
+    diagonal, theta, length = fit.theta_diagonal, fit.theta, 1.0
+    while length >= LEAST_LENGTH:
         fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
         fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
-        try:
-            return _missing(fit, inverse), length * step
-        except np.linalg.LinAlgError:
-            length /= 2
-            if length < LEAST_LENGTH:
-                raise
+        with suppress(np.linalg.LinAlgError):
+            left = _missing(fit, inverse)
+            if length <= safe or _largest(left) <= enough:
+                return left, length * step
+        length = safe if length > safe else length / 2
+    raise np.linalg.LinAlgError("no step keeps the precision positive definite")
 
 
 def _entries(fit: FittedGraph, least: float) -> Entries:
@@ -265,8 +273,7 @@ def _solve(fit: FittedGraph, W: Entries, missing: Array) -> Array:
     for _ in range(MOST_PRODUCTS):
         if norm <= enough:
             break
-        edges, diagonal = kernels.curvature(W, graph.arrays, d[p:], d[:p])
-        out = np.concatenate([diagonal, edges])
+        out = kernels.curvature(W, graph.arrays, d)
         slope = float(weight * d @ out)
         if slope <= 0.0:
             break

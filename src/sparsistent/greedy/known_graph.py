@@ -14,8 +14,8 @@ from sparsistent.core.least_squares import regressions
 from sparsistent.core.likelihood import Certificate
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments
 from sparsistent.core.screening import StrongPairs, correlations_of
-from sparsistent.greedy.covariance_rows import CovarianceRows, rows_for_graph, sparse_rows
-from sparsistent.greedy.estimate import estimate, fit_graph, goal, newton_steps
+from sparsistent.greedy.covariance_rows import rows_for_graph, sparse_rows
+from sparsistent.greedy.estimate import Entries, estimate, fit_graph, goal, newton_steps
 from sparsistent.greedy.graph import Graph, Integers
 from sparsistent.greedy.refit import FEW, FittedGraph, precision_matrix
 
@@ -45,12 +45,12 @@ def _all_at_once(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, C
         return None
     try:
         if _is_forest(graph):
-            fit = _closed_form(moments, graph, sample)
+            fit, W = _closed_form(moments, graph, sample), _identity(graph.p)
         elif np.sum(graph.degree**2) <= MOST_PAIRS * graph.p:
-            fit = _from_regressions(moments, graph, sample)
+            fit, W = _from_regressions(moments, graph, sample), _near(moments, graph)
         else:
             return None
-        residual = newton_steps(fit, LEAST_PROGRESS)
+        residual = newton_steps(fit, W, LEAST_PROGRESS)
     except np.linalg.LinAlgError:
         return None
     if residual > goal(fit):
@@ -59,17 +59,20 @@ def _all_at_once(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, C
     return precision, Certificate(residual, precision)
 
 
-def _is_forest(graph: Graph) -> bool:
+def _adjacency(graph: Graph) -> sparse.csr_array:
     slots = 2 * graph.n_edges
     links = (np.ones(slots), graph.neighbor[:slots], np.append(graph.first, slots))
-    count, _ = connected_components(sparse.csr_array(links, shape=(graph.p, graph.p)), False)
+    return sparse.csr_array(links, shape=(graph.p, graph.p))
+
+
+def _is_forest(graph: Graph) -> bool:
+    count, _ = connected_components(_adjacency(graph), directed=False)
     return bool(count + graph.n_edges == graph.p)
 
 
 def _closed_form(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
     """The estimate on a forest: that of each edge alone, added up."""
-    none = np.zeros(0, np.int64)
-    fit = _fit(sparse_rows(moments, StrongPairs(none, none, np.zeros(0))), graph, sample)
+    fit = _fit(moments, graph, sample)
     gain, slots = sample**2 / (1.0 - sample**2), slice(2 * graph.n_edges)
     fit.theta = -sample / (1.0 - sample**2)
     fit.theta_diagonal += np.bincount(graph.neighbor[slots], gain[graph.edge[slots]], graph.p)
@@ -77,34 +80,41 @@ def _closed_form(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
 
 
 def _from_regressions(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
-    """The mean of two regressions at each edge, and S in place of W where nodes are near."""
-    p, m = graph.p, graph.n_edges
-    diagonal, value = np.ones(p), np.empty(2 * m)
-    keys, entries = [], []
-    neighbor = graph.neighbor[: 2 * m]
-    for nodes, places, coefficients, S in regressions(moments, graph.degree, neighbor):
+    """The mean of two regressions at each edge."""
+    m = graph.n_edges
+    diagonal, value = np.ones(graph.p), np.empty(2 * m)
+    for nodes, places, coefficients, S in regressions(
+        moments, graph.degree, graph.neighbor[: 2 * m]
+    ):
         variance = 1.0 - np.einsum("ij,ij->i", coefficients, S[:, :-1, -1])
         if variance.min() < LEAST_VARIANCE:
             raise np.linalg.LinAlgError("a variable that its neighbours determine")
         diagonal[nodes] = 1.0 / variance
         value[places] = -coefficients / variance[:, None]
-        variables = np.column_stack([neighbor[places], nodes])
-        keys.append((variables[:, :, None] * p + variables[:, None, :]).ravel())
-        entries.append(S.ravel())
-    pairs, which = np.unique(np.concatenate(keys), return_index=True)
-    i, j = np.divmod(pairs, p)
-    upper = i < j
-    near = StrongPairs(i[upper], j[upper], np.concatenate(entries)[which[upper]])
-    rows = sparse_rows(moments, near)
-    used = int(rows.used[0])
-    rows.w[:used] = rows.s[:used]
-    fit = _fit(rows, graph, sample)
+    fit = _fit(moments, graph, sample)
     fit.theta = np.asarray(np.bincount(graph.edge[: 2 * m], 0.5 * value, m), np.float64)
     fit.theta_diagonal = diagonal
     return fit
 
 
-def _fit(rows: CovarianceRows, graph: Graph, sample: Array) -> FittedGraph:
-    fit = FittedGraph(rows)
+def _near(moments: Moments, graph: Graph) -> Entries:
+    """S in place of W, for nodes that are neighbours or have one in common."""
+    one = sparse.eye_array(graph.p, format="csr")
+    links = one + _adjacency(graph)
+    near = (links @ links).sorted_indices()
+    i, j = np.repeat(np.arange(graph.p), np.diff(near.indptr)), near.indices.astype(np.int64)
+    s, others = np.ones(i.size), i != j
+    i, j = i[others], j[others]
+    s[others] = correlations_of(moments, np.minimum(i, j), np.maximum(i, j))
+    return near.indptr.astype(np.int64), near.indices.astype(np.int64), s
+
+
+def _identity(p: int) -> Entries:
+    return np.arange(p + 1), np.arange(p), np.ones(p)
+
+
+def _fit(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
+    none = np.zeros(0, np.int64)
+    fit = FittedGraph(sparse_rows(moments, StrongPairs(none, none, np.zeros(0)), spare=0))
     fit.graph, fit.sample = graph, sample
     return fit

@@ -203,8 +203,9 @@ def neighborhood_greedy(
     if rounded is not None:
         assert moments.unit is not None
         rough = rounded.products(variance.size, product_progress)
-        steps, unclear, known = search_rough(rough, rule, first, (moments.unit, rounded.errors))
-        moments.known.add(*known)
+        steps, unclear, known = search_rough(rough, rule, first, moments.unit, rounded.errors)
+        for pairs in known:
+            moments.known.add_all(pairs)
         if unclear.size:
             del rough
             clear = np.setdiff1d(np.arange(variance.size), unclear)
