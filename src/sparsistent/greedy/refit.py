@@ -33,7 +33,7 @@ RESOLUTION = 0.1
 FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
 # Entries of W that change by less than this share of the tolerance may be left as they are.
-DROP_SHARE = 0.3
+DROP_SHARE = 0.8
 # Nodes with a covariance above this are near each other; most nodes around which one block is made.
 NEAR = 0.03
 MOST_STARTS = 32
