@@ -201,14 +201,40 @@ def test_the_covariance_around_a_node(storage, monkeypatch):
     assert (fit._place == -1).all()
 
 
-@pytest.mark.parametrize(("p", "density"), [(40, 0.3), (SMALL + 1, 0.01), (SMALL + 1, 0.3)])
-def test_the_inverse_on_a_graph(p, density):
+def graph_of_kind(kind, p, rng):
+    """The edges of a graph; what it does not use of its variables stands alone."""
+    everyone = np.arange(p)
+    if kind == "tree":
+        return np.array([rng.integers(everyone[1:]), everyone[1:]])
+    if kind == "comb":
+        # A path through the first half, with a leaf on each of its nodes.
+        half = p // 2
+        return np.hstack(
+            [[everyone[: half - 1], everyone[1:half]], [everyone[:half], everyone[:half] + half]]
+        )
+    if kind == "star":
+        return np.array([np.zeros(p - 1, int), everyone[1:]])
+    if kind == "ladder":
+        return np.hstack([[everyone[:-step], everyone[step:]] for step in (1, 11)])
+    if kind == "cliques":
+        i, j = np.triu_indices(p, 1)
+        return np.array([i, j])[:, i // 23 == j // 23]
+    i, j = np.triu_indices(p, 1)
+    return np.array([i, j])[:, rng.random(i.size) < float(kind)]
+
+
+KINDS = ["0", "0.01", "0.03", "0.3", "1", "tree", "comb", "star", "ladder", "cliques"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", [40, SMALL + 1, 300])
+def test_the_inverse_on_a_graph(p, kind):
     """A dense factor for few variables, a sparse one for more."""
     rng = np.random.default_rng(0)
     A = np.eye(p) * p
-    i, j = np.triu_indices(p, 1)
-    chosen = rng.random(i.size) < density
-    i, j = i[chosen], j[chosen]
+    i, j = graph_of_kind(kind, p, rng)
+    shuffled = rng.permutation(p)
+    i, j = shuffled[i], shuffled[j]
     A[i, j] = A[j, i] = rng.normal(size=i.size)
     # In any order, and more than once.
     i, j = np.where(rng.random(i.size) < 0.5, (i, j), (j, i))
@@ -220,8 +246,9 @@ def test_the_inverse_on_a_graph(p, density):
         inverse = np.linalg.inv(B)
         np.testing.assert_allclose(entries, inverse[i, j], atol=1e-14)
         np.testing.assert_allclose(diagonal, np.diag(inverse), atol=1e-14)
-    with pytest.raises(np.linalg.LinAlgError):
-        on_graph(np.diag(A), np.full(i.size, 10.0 * p))
+    if i.size:
+        with pytest.raises(np.linalg.LinAlgError):
+            on_graph(np.diag(A), np.full(i.size, 10.0 * p))
     factor = factorise(sparse.csr_array(A))
     assert factor.log_determinant == pytest.approx(np.linalg.slogdet(A)[1])
     assert factor.smallest_eigenvalue == pytest.approx(np.linalg.eigvalsh(A)[0], rel=1e-4)

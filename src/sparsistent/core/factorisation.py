@@ -108,8 +108,6 @@ class InverseOnGraph:
     def __init__(self, p: int, i: Integers, j: Integers) -> None:
         """For the graph on p nodes with the edges (i, j)."""
         self._p, self._i, self._j = p, i, j
-        # Where the edges stand among the entries of the factor.
-        self._slots: Integers | None = None
         if p > SMALL:
             self._analyse()
 
@@ -120,27 +118,21 @@ class InverseOnGraph:
         """
         if self._p <= SMALL:
             return self._invert_dense(diagonal, values)
-        Z, Z_diagonal = np.empty(self._rows.size), np.empty(self._p)
+        Z, Z_diagonal = np.empty(values.size), np.empty(self._p)
         if not kernels.inverse_on_pattern(
             diagonal[self._order],
             values[self._sorting],
             self._starts,
-            self._others,
-            self._parents,
-            self._column_starts,
-            self._rows,
+            self._positions,
+            self._fronts,
             Z,
             Z_diagonal,
         ):
             raise np.linalg.LinAlgError("the precision matrix is not positive definite")
-        if self._slots is None:
-            # Rows of a column come in order, so all entries are sorted by column and row.
-            p = self._p
-            present = np.repeat(np.arange(p), np.diff(self._column_starts)) * p + self._rows
-            self._slots = np.searchsorted(present, self._upper * p + self._lower)
-        variance = np.empty(self._p)
+        covariance, variance = np.empty(values.size), np.empty(self._p)
+        covariance[self._sorting] = Z
         variance[self._order] = Z_diagonal
-        return Z[self._slots], variance
+        return covariance, variance
 
     def _invert_dense(self, diagonal: Array, values: Array) -> tuple[Array, Array]:
         full = np.diag(diagonal)
@@ -153,23 +145,76 @@ class InverseOnGraph:
         return at_edges, inverse.diagonal()
 
     def _analyse(self) -> None:
-        """Find the order, the elimination tree and the columns of the factor."""
+        """Find the order, the fronts, and where everything stands; see ``core/elimination.c``."""
+        p = self._p
+        place = self._minimum_degree()
+        _, _, parents, counts = self._tree(place)
+        # Columns that can be of one front are to follow each other.
+        alike = np.flatnonzero((parents >= 0) & (counts == counts[parents] + 1))
+        last = np.full(p, -1)
+        last[parents[alike]] = alike
+        order = np.empty(p, np.int64)
+        kernels.postorder(parents, last, order)
+        place = order[place]
+        starts, others, parents, counts = self._tree(place)
+
+        column = np.arange(p)
+        joined = (parents[:-1] == column[1:]) & (counts[:-1] == counts[1:] + 1)
+        first = np.append(np.flatnonzero(np.append(True, ~joined)), p)
+        n_rows = counts[first[1:] - 1]
+        row_starts = np.concatenate([[0], np.cumsum(n_rows)])
+        ends, rows = np.full(p, -1), np.empty(row_starts[-1], np.int64)
+        ends[first[1:] - 1] = row_starts[:-1]
+        kernels.fill_rows(starts, others, parents, ends, rows)
+
+        front = np.repeat(np.arange(n_rows.size), np.diff(first))
+        up = parents[first[1:] - 1]
+        parent = np.where(up >= 0, front[up], -1)
+        keys = np.repeat(np.arange(n_rows.size), n_rows) * p + rows
+
+        def place_in(which: Integers, variable: Integers) -> Integers:
+            """Where variables stand in the lists of fronts."""
+            below = np.searchsorted(keys, which * p + variable) - row_starts[which]
+            begin, end = first[which], first[which + 1]
+            return np.asarray(np.where(variable < end, variable - begin, end - begin + below))
+
+        sequence = np.empty(n_rows.size, np.int64)
+        kernels.postorder(parent, np.full(n_rows.size, -1), sequence)
+        self._fronts = (
+            np.argsort(sequence),
+            first,
+            row_starts,
+            place_in(np.repeat(parent, n_rows), rows),
+            parent,
+        )
+        upper, lower = self._ends(place)
+        self._order = np.argsort(place)
+        self._sorting = np.argsort(upper, kind="stable")
+        self._starts = np.searchsorted(upper[self._sorting], np.arange(p + 1))
+        self._positions = place_in(front[upper], lower)[self._sorting]
+
+    def _minimum_degree(self) -> Integers:
+        """Where each node goes for a factor with few entries."""
         p, i, j = self._p, self._i, self._j
         everyone = np.arange(p)
         degree = np.bincount(np.concatenate([i, j]), minlength=p)
         values = np.concatenate([1.0 + degree, np.full(2 * i.size, -1.0)])
         places = np.concatenate([everyone, i, j]), np.concatenate([everyone, j, i])
-        # Row i of A is row place[i] of P A P'. An incomplete factor, of which everything is
-        # dropped, comes in the order of a complete one.
         matrix = sparse.csc_array((values, places), shape=(p, p))
+        # An incomplete factor, of which everything is dropped, has the order of a complete one.
         incomplete = linalg.spilu(matrix, drop_tol=1.0, fill_factor=1.0, **MINIMUM_DEGREE)
-        place = incomplete.perm_c.astype(np.int64)
-        self._order = np.argsort(place)
-        self._upper, self._lower = np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
-        self._sorting = np.argsort(self._lower, kind="stable")
-        self._others = self._upper[self._sorting]
-        self._starts = np.searchsorted(self._lower[self._sorting], np.arange(p + 1))
-        self._parents, counts = np.empty((2, p), np.int64)
-        kernels.analyse(self._starts, self._others, self._parents, counts)
-        self._column_starts = np.concatenate([[0], np.cumsum(counts)])
-        self._rows = np.empty(self._column_starts[-1], np.int64)
+        return np.asarray(incomplete.perm_c, np.int64)
+
+    def _ends(self, place: Integers) -> tuple[Integers, Integers]:
+        """Where the ends of each edge go, the smaller first."""
+        one, other = place[self._i], place[self._j]
+        return np.minimum(one, other), np.maximum(one, other)
+
+    def _tree(self, place: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+        """The entries before the diagonal in this order, row by row; parents, sizes of columns."""
+        upper, lower = self._ends(place)
+        sorting = np.argsort(lower, kind="stable")
+        starts, others = np.searchsorted(lower[sorting], np.arange(self._p + 1)), upper[sorting]
+        parents, counts = np.empty((2, self._p), np.int64)
+        kernels.analyse(starts, others, parents, counts)
+        return starts, others, parents, counts
