@@ -48,7 +48,7 @@ VECTORISED static Int copy_by_fours(const Table *X, Int first, Int end, double f
     for (; i + 4 <= n; i += 4) {
         for (Int a = i + AHEAD; a < least_int(i + AHEAD + 4, n); a++)
             for (Int j = first; j < end; j += 8)
-                __builtin_prefetch(X->at + a * stride + j * (Int)sizeof(double));
+                ASK_FOR(X->at + a * stride + j * (Int)sizeof(double));
         for (Int j = first; j < end; j += 4) {
             const char *at = X->at + i * stride + j * (Int)sizeof(double);
             double *to = unit + j * n + i;

@@ -2,6 +2,7 @@
 
    Everything is at unit variances; rows.h says how W, dense or sparse, is kept. */
 
+#include "pairs.h"
 #include "rows.h"
 
 /* Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
@@ -171,13 +172,7 @@ static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssi
     Py_RETURN_NONE;
 }
 
-VECTORISED static double product(const double *x, const double *y, Int n)
-{
-    double total = 0.0;
-    for (Int c = 0; c < n; c++)
-        total += x[c] * y[c];
-    return total;
-}
+PRODUCT_OF
 
 typedef struct {
     bool table;
@@ -193,7 +188,7 @@ typedef struct {
 static double correlation(const Search *a, Int k, Int m)
 {
     const double *row = a->source.at + k * a->source.columns;
-    return a->table ? product(row, a->source.at + m * a->source.columns, a->source.columns)
+    return a->table ? product_of(row, a->source.at + m * a->source.columns, a->source.columns)
                     : row[m];
 }
 

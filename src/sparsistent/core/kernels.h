@@ -49,9 +49,13 @@
 #endif
 #if defined(__GNUC__)
 #define INLINED static inline __attribute__((always_inline, unused))
+#define ASK_FOR(address) __builtin_prefetch(address)
 #else
 #define INLINED static inline
+#define ASK_FOR(address)
 #endif
+/* Bytes that memory sends together. */
+#define LINE 64
 
 typedef int64_t Int;
 

@@ -30,8 +30,8 @@
 /* An error of W counts for the loss by its square times that of θ_mm: beyond a θ_mm of 1/SHARP it
    weighs more. */
 #define SHARP 0.04
-/* A row of a block: not there yet, there, and put right. */
-enum { ABSENT, LOADED, RIGHT };
+/* A row of a block: not there yet, nor asked for; asked for; there; put right. */
+enum { ABSENT, COMING, LOADED, RIGHT };
 /* While a new edge has come only part of its way, the refit is looser by this factor. */
 #define ON_THE_WAY 100.0
 /* Entries of sparse rows that change by less than this share of what is dropped stay as they are:
@@ -132,22 +132,29 @@ static PyObject *open_block(PyObject *module, PyObject *const *values, Py_ssize_
     return PyLong_FromLongLong(size);
 }
 
-/* Copy a row of W into a block; what rows put right there have of it is newer. */
-static void load_row(const Block *block, const Rows *rows, Int a)
+/* Copy a row of W into a block; what rows put right there have of it is newer. There is room for one
+   entry more than a row of the block has, with its slot, where entries go that are not in it: whether
+   one is no processor can guess. */
+static void load_row(const Block *block, const Rows *rows, Int a, double *restrict values,
+                     int32_t *restrict at)
 {
     Int u = block->size, k = block->nodes[a], first = rows->first[k];
     double *row = block->V + a * u;
     int32_t *slots = block->slots + a * u;
-    for (Int b = 0; b < u; b++) {
-        slots[b] = rows->sparse ? -1 : (int32_t)block->nodes[b];
-        row[b] = rows->sparse ? 0.0 : rows->w[first + block->nodes[b]];
-    }
-    for (Int c = 0; rows->sparse && c < rows->size[k]; c++) {
-        Int b = block->place[rows->column[first + c]];
-        if (b >= 0) {
-            row[b] = rows->w[first + c];
-            slots[b] = (int32_t)c;
+    if (rows->sparse) {
+        memset(values, 0, (u + 1) * sizeof(double));
+        memset(at, -1, (u + 1) * sizeof(int32_t));
+        for (Int c = 0; c < rows->size[k]; c++) {
+            Int b = block->place[rows->column[first + c]] + 1;
+            values[b] = rows->w[first + c];
+            at[b] = (int32_t)c;
         }
+        memcpy(row, values + 1, u * sizeof(double));
+        memcpy(slots, at + 1, u * sizeof(int32_t));
+    }
+    for (Int b = 0; !rows->sparse && b < u; b++) {
+        slots[b] = (int32_t)block->nodes[b];
+        row[b] = rows->w[first + block->nodes[b]];
     }
     for (Int b = 0; b < u; b++)
         if (block->state[b] == RIGHT)
@@ -163,7 +170,11 @@ static PyObject *load(PyObject *module, PyObject *const *values, Py_ssize_t coun
     Int a = integer(&args);
     if (!complete(&args))
         return NULL;
-    load_row(&block, &rows, a);
+    double *row = malloc((block.size + 1) * (sizeof(double) + sizeof(int32_t)));
+    if (row == NULL)
+        return PyErr_NoMemory();
+    load_row(&block, &rows, a, row, (int32_t *)(row + block.size + 1));
+    free(row);
     Py_RETURN_NONE;
 }
 
@@ -203,7 +214,7 @@ VECTORISED static void add_to(double *restrict row, const double *restrict step,
 }
 
 typedef struct {
-    double *theta, *theta_diagonal, *cost, *cost_tops, *change, *change_diagonal, *pending;
+    double *theta, *theta_diagonal, *sample, *cost, *cost_tops, *change, *change_diagonal, *pending;
 } Estimate;
 
 typedef struct {
@@ -217,8 +228,26 @@ typedef struct {
 typedef struct {
     Int *queue, *loaded, *member;
     bool *waiting;
-    double *step, *factor, *beta;
+    double *step, *factor, *beta, *row;
+    int32_t *slots;
 } Scratch;
+
+/* Ask memory for the rows that it takes to put a node right, so that they are there when it is. */
+static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edges, Int node)
+{
+    Int begin = edges->begin[node];
+    for (Int slot = begin - 1; rows->sparse && slot < begin + edges->degree[node]; slot++) {
+        Int k = slot < begin ? node : edges->neighbor[slot], a = block->place[k];
+        if (a < 0 || block->state[a] != ABSENT)
+            continue;
+        block->state[a] = COMING;
+        Int first = rows->first[k], end = first + rows->size[k];
+        for (Int c = first; c < end; c += LINE / sizeof(int32_t))
+            ASK_FOR(rows->column + c);
+        for (Int c = first; c < end; c += LINE / sizeof(double))
+            ASK_FOR(rows->w + c);
+    }
+}
 
 static double put_right(const Block *block, const Rows *rows, const Edges *edges,
                         const Estimate *estimate, Order order, const Scratch *scratch)
@@ -230,9 +259,11 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
     bool *waiting = scratch->waiting;
     for (Int a = 0; a < u; a++) {
         waiting[a] = false;
-        if (block->state[a] != ABSENT)
+        if (block->state[a] >= LOADED)
             loaded[count++] = a;
     }
+    for (Int a = 0; a < order.starts.size; a++)
+        ask_for_rows(block, rows, edges, order.starts.at[a]);
     for (Int a = 0; a < order.starts.size; a++) {
         Int k = block->place[order.starts.at[a]];
         queue[length++] = k;
@@ -264,8 +295,8 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
         if (lowest < 0)
             continue;
         for (Int a = 0; a <= width; a++)
-            if (block->state[member[a]] == ABSENT) {
-                load_row(block, rows, member[a]);
+            if (block->state[member[a]] < LOADED) {
+                load_row(block, rows, member[a], scratch->row, scratch->slots);
                 loaded[count++] = member[a];
             }
         Int j = order.comes ? queue[head] : k;
@@ -306,12 +337,15 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             estimate->change[e] += theta - estimate->theta[e];
             estimate->theta[e] = theta;
             estimate->cost[e] = estimate->cost_tops[e / EDGE_BLOCK] = UNKNOWN;
+            /* For the cost, which is taken next. */
+            ASK_FOR(estimate->sample + e);
             double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
             estimate->pending[other] += fabs(theta) * largest * weight;
             if (estimate->pending[other] > limit_now && !waiting[m]) {
                 Int last = head + length++;
                 queue[last < u ? last : last - u] = m;
                 waiting[m] = true;
+                ask_for_rows(block, rows, edges, other);
             }
         }
     }
@@ -331,6 +365,7 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Arguments items = group(&args);
     estimate.theta = floats(&items).at;
     estimate.theta_diagonal = floats(&items).at;
+    estimate.sample = floats(&items).at;
     estimate.cost = floats(&items).at;
     estimate.cost_tops = floats(&items).at;
     estimate.change = floats(&items).at;
@@ -349,8 +384,9 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Int u = block.size, widest = 1;
     for (Int a = 0; a < u; a++)
         widest = most_int(widest, edges.degree[block.nodes[a]]);
-    Int n_ints = 2 * u + widest + 1, n_floats = u + widest * widest + widest;
-    char *memory = malloc(n_ints * sizeof(Int) + n_floats * sizeof(double) + u);
+    Int n_ints = 2 * u + widest + 1, n_floats = 2 * u + 1 + widest * widest + widest;
+    Int n_bytes = (u + 1) * sizeof(int32_t) + u;
+    char *memory = malloc(n_ints * sizeof(Int) + n_floats * sizeof(double) + n_bytes);
     if (memory == NULL)
         return PyErr_NoMemory();
     Scratch scratch;
@@ -360,7 +396,9 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     scratch.step = (double *)(scratch.member + widest + 1);
     scratch.factor = scratch.step + u;
     scratch.beta = scratch.factor + widest * widest;
-    scratch.waiting = (bool *)(scratch.beta + widest);
+    scratch.row = scratch.beta + widest;
+    scratch.slots = (int32_t *)(scratch.row + u + 1);
+    scratch.waiting = (bool *)(scratch.slots + u + 1);
     double share;
     Py_BEGIN_ALLOW_THREADS
     share = put_right(&block, &rows, &edges, &estimate, order, &scratch);
@@ -377,7 +415,7 @@ static double sizes_of_change(const Block *block, const Edges *edges, const doub
     for (Int a = 0; a < block->size; a++) {
         size[a] = 0.0;
         /* Whatever has changed is in a row that was loaded. */
-        if (block->state[a] != ABSENT) {
+        if (block->state[a] >= LOADED) {
             Int k = block->nodes[a], begin = edges->begin[k];
             size[a] = fabs(change_diagonal[k]);
             for (Int slot = begin; slot < begin + edges->degree[k]; slot++)
@@ -518,8 +556,27 @@ static void append_once(const Block *block, const Rows *rows, Int a, Int b)
     append(rows, k, m, block->V[a * u + b]);
 }
 
+/* Which entries of a row that was put right have changed by more than what is negligible, or are new
+   and above what is dropped, and by how much. First all are looked at, as nobody can guess which. */
+static Int find_changed(const Block *block, const Rows *rows, Int a, double negligible, double drop,
+                        Int *restrict changed, double *restrict amounts)
+{
+    Int u = block->size, count = 0;
+    const double *row = block->V + a * u, *w = rows->w + rows->first[block->nodes[a]];
+    const int32_t *slots = block->slots + a * u;
+    for (Int b = 0; b < u; b++) {
+        bool kept = slots[b] >= 0;
+        double before = w[kept ? slots[b] : 0], x = fabs(row[b] - (kept ? before : 0.0));
+        changed[count] = b;
+        amounts[count] = x;
+        count += x > (kept ? negligible : drop);
+    }
+    return count;
+}
+
 /* Write the rows of a block that were put right back, and what they say of other rows. */
-static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts)
+static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts,
+                       Int *changed, double *sizes)
 {
     Int u = block->size;
     memset(amounts, 0, u * sizeof(double));
@@ -531,20 +588,17 @@ static void write_rows(const Block *block, const Rows *rows, double drop, double
         const int32_t *slots = block->slots + a * u;
         /* An edge that comes in ever smaller steps does so between the first two nodes. */
         double largest = 0.0, negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
-        for (Int b = 0; b < u; b++) {
-            bool kept = slots[b] >= 0;
-            Int slot = rows->first[k] + slots[b], m = block->nodes[b];
-            double x = fabs(row[b] - (kept ? rows->w[slot] : 0.0));
-            if (x <= (kept ? negligible : drop))
-                continue;
-            if (kept) {
+        Int count = find_changed(block, rows, a, negligible, drop, changed, sizes);
+        for (Int c = 0; c < count; c++) {
+            Int b = changed[c], slot = rows->first[k] + slots[b], m = block->nodes[b];
+            if (slots[b] >= 0) {
                 rows->w[slot] = row[b];
                 rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = row[b];
             } else {
                 append_once(block, rows, a, b);
             }
-            largest = most(largest, x);
-            amounts[b] = most(amounts[b], x);
+            largest = most(largest, sizes[c]);
+            amounts[b] = most(amounts[b], sizes[c]);
         }
         amounts[a] = most(amounts[a], largest);
     }
@@ -566,11 +620,16 @@ static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize
     if (rows.sparse && need > rows.capacity)
         return new_floats(0);
     PyObject *amounts = new_floats(u);
-    if (amounts == NULL)
-        return NULL;
+    Int *changed = malloc((u + 1) * (sizeof(Int) + sizeof(double)));
+    if (amounts == NULL || changed == NULL) {
+        Py_XDECREF(amounts);
+        free(changed);
+        return PyErr_NoMemory();
+    }
     Py_BEGIN_ALLOW_THREADS
-    write_rows(&block, &rows, drop, data(amounts));
+    write_rows(&block, &rows, drop, data(amounts), changed, (double *)(changed + u + 1));
     Py_END_ALLOW_THREADS
+    free(changed);
     return amounts;
 }
 

@@ -21,6 +21,7 @@ Estimate = tuple[
     NDArray[float64],
     NDArray[float64],
     NDArray[float64],
+    NDArray[float64],
 ]
 Entries = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
 ABSENT: int

@@ -371,6 +371,7 @@ def _relax_block(
         (
             fit.theta,
             fit.theta_diagonal,
+            fit.sample,
             fit.cost,
             fit.cost_tops,
             fit.change,
