@@ -13,14 +13,13 @@ from threadpoolctl import threadpool_limits
 from sparsistent.core import rounded, rounding, screening
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
-    UNKNOWN,
     KnownPairs,
     column_moments,
     covariance_moments,
     tile_side,
     upper_tiles,
 )
-from sparsistent.core.pairs import products
+from sparsistent.core.pairs import UNKNOWN, products
 from sparsistent.core.screening import product_error, strong_pairs
 
 

@@ -35,8 +35,6 @@ LEAST_GAIN = 1e-12
 LARGE_PRODUCT = 10**9
 # Lines of a table of pairs for each pair: less than one in a hundred finds no place then.
 CROWDED = 4
-# What a kernel has in place of a product that is not known.
-UNKNOWN = 1e300
 # Entries that a thread standardises at a time: some hundredths of a second.
 PIECE = 1 << 22
 
@@ -62,8 +60,8 @@ class KnownPairs:
         self.add(*_taken(others.table))
 
     def of(self, keys: NDArray[np.int64]) -> Array:
-        """The correlations of pairs; 1e300 for those that are not known."""
-        s = np.full(keys.size, UNKNOWN)
+        """The correlations of pairs; ``pairs.UNKNOWN`` for those that are not known."""
+        s = np.full(keys.size, pairs.UNKNOWN)
         if len(self.table):
             pairs.recall(self.table, np.ascontiguousarray(keys), s)
         return s

@@ -56,7 +56,7 @@ static PyObject *recall(PyObject *module, PyObject *const *values, Py_ssize_t co
 static PyMethodDef kernels[] = {
     KERNEL(products, "Products of the rows of each pair (i, j)."),
     KERNEL(remember, "Put products of pairs in a table."),
-    KERNEL(recall, "Look products of pairs up in a table; 1e300 for what is not there."),
+    KERNEL(recall, "Look products of pairs up in a table; UNKNOWN for what is not there."),
     END_OF_KERNELS,
 };
 
@@ -67,7 +67,9 @@ static PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_pairs(void)
 {
     PyObject *module = new_module(&definition);
-    if (module != NULL)
+    if (module != NULL) {
         PyModule_AddIntMacro(module, BUCKET);
+        PyModule_AddObject(module, "UNKNOWN", PyFloat_FromDouble(UNKNOWN));
+    }
     return module;
 }

@@ -2,6 +2,7 @@ from numpy import float64, int64
 from numpy.typing import NDArray
 
 BUCKET: int
+UNKNOWN: float
 
 def products(
     unit: NDArray[float64],

@@ -22,7 +22,6 @@ from sparsistent.core import pairs, rounded
 from sparsistent.core import tiles as kernels
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
-    UNKNOWN,
     Array,
     Moments,
     Progress,
@@ -196,7 +195,7 @@ def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
         return moments.correlation[i, j]
     keys = i * len(moments.unit) + j
     s = moments.known.of(keys)
-    new = np.flatnonzero(s == UNKNOWN)
+    new = np.flatnonzero(s == pairs.UNKNOWN)
     if new.size:
         s[new] = _products(moments.unit, i[new], j[new], blas_threads())
         moments.known.add(keys[new], s[new])
