@@ -268,6 +268,34 @@ def test_any_number_of_threads_takes_the_same_steps(route, monkeypatch):
     assert paths[0] == paths[1] == paths[2]
 
 
+def test_threads_do_not_decide_which_nodes_are_unclear(monkeypatch):
+    """What a thread has made for other nodes costs a node as much as what it makes itself."""
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(80, 12))
+    noise = rng.uniform(0.05, 1.5, size=500)
+    X = factors[:, rng.integers(12, size=500)] + noise * rng.normal(size=(80, 500))
+    take_route("bytes", monkeypatch)
+    monkeypatch.setattr(node_search, "SPARE_PRODUCTS", 0)
+    monkeypatch.setattr(node_search, "SLICE_WORK", 100_000)
+    moments = column_moments(X, assume_centered=False)
+    S = rounding.rounded_rows(moments.unit, np.inf)
+    rule = node_search.Rule(np.full(500, 1e-12), 0.05, 0.5, *[no_lists(500)] * 2)
+    found = []
+    for threads, remembered in ((1, 32), (2, 32), (3, 32), (1, 1)):
+        monkeypatch.setattr(node_search, "blas_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(node_search, "REMEMBERED", remembered)
+        steps, unclear, _ = node_search.search_rough(
+            S.products(500), rule, None, moments.unit, S.errors
+        )
+        found.append((steps.others.tolist(), steps.values.tolist(), unclear.tolist()))
+    assert 0 < len(found[0][2]) < 500
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+def no_lists(p):
+    return np.zeros(p + 1, np.int64), np.zeros(0, np.int64)
+
+
 def test_threads_follow_the_linear_algebra():
     with threadpool_limits(1):
         assert blas_threads() == 1

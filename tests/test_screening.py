@@ -528,7 +528,26 @@ def test_pairs_are_remembered(count):
         assert np.array_equal(found[:count][there], s[there])
 
 
-def test_a_pair_has_the_number_that_came_last():
-    known = KnownPairs(4)
-    known.add(np.array([7, 7]), np.array([0.1, 0.2]))
-    assert known.of(np.array([7])) == 0.2
+def test_what_many_know_takes_no_more_room():
+    known, others = KnownPairs(), KnownPairs()
+    others.add(np.arange(1000), np.linspace(0, 1, 1000))
+    known.add_all(others)
+    room = len(known.table)
+    for _ in range(5):
+        known.add_all(others)
+    assert len(known.table) == room
+
+
+def test_each_pair_is_made_once(monkeypatch):
+    moments = column_moments(table(30, 6), assume_centered=False)
+    asked, make = [], screening._products
+    monkeypatch.setattr(
+        screening,
+        "_products",
+        lambda unit, i, j, threads: asked.append(i.size) or make(unit, i, j, threads),
+    )
+    i, j = np.array([0, 1, 0, 2]), np.array([3, 4, 3, 5])
+    s = screening.correlations_of(moments, i, j)
+    np.testing.assert_allclose(s, (moments.unit @ moments.unit.T)[i, j], rtol=1e-14)
+    assert np.array_equal(screening.correlations_of(moments, i, j), s)
+    assert asked == [3]

@@ -56,8 +56,10 @@ class KnownPairs:
         self._put(keys, s)
 
     def add_all(self, others: "KnownPairs") -> None:
-        """Remember what others do."""
-        self.add(*_taken(others.table))
+        """Remember what others do and these do not."""
+        keys, s = _taken(others.table)
+        new = self.of(keys) == pairs.UNKNOWN
+        self.add(keys[new], s[new])
 
     def of(self, keys: NDArray[np.int64]) -> Array:
         """The correlations of pairs; ``pairs.UNKNOWN`` for those that are not known."""

@@ -237,7 +237,7 @@ static Lists take_lists(Arguments *args)
 /* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
    of these and the worst of them; exact products that are remembered, and which nodes are unclear.
    Candidates, their rough and exact covariances with a residual, and who is none; the exact products
-   of the candidate at work with the node and with the members. */
+   of the candidate at work with the node and with the members; whom the node has met before. */
 typedef struct {
     const int16_t *S;
     Matrix table, known;
@@ -247,7 +247,9 @@ typedef struct {
     int32_t *places;
     float *sizes;
     double *exact, *products;
-    bool *closed;
+    bool *closed, *met;
+    Int n_met;
+    int32_t *whom;
 } Rough;
 
 typedef struct {
@@ -285,18 +287,25 @@ static double exact_product(const Search *a, Int i, Int j)
     bool there;
     double *line = line_of(a->rough->known, pair, &there);
     if (!there) {
-        a->state[WORK] -= n;
-        a->state[PRODUCTS]--;
         line[0] = (double)pair;
         line[1] = least(most(product_of(table.at + i * n, table.at + j * n, n), -1.0), 1.0);
     }
     return line[1];
 }
 
-/* Give a candidate its column, from exact products: its covariance with the residual. */
+/* Give a candidate its column, from exact products: its covariance with the residual. What that costs
+   is what it would if a node remembered its own products only, whoever has made them: so neither
+   threads nor what was forgotten decide who is unclear. */
 static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
 {
-    double *products = a->rough->products, c = exact_product(a, a->rows.at[node], m);
+    Rough *rough = a->rough;
+    Int new = rough->met[m] ? 1 : fit->k + 1;
+    a->state[WORK] -= new * rough->table.columns;
+    a->state[PRODUCTS] -= new;
+    if (!rough->met[m])
+        rough->whom[rough->n_met++] = (int32_t)m;
+    rough->met[m] = true;
+    double *products = rough->products, c = exact_product(a, a->rows.at[node], m);
     products[0] = c;
     for (Int i = 0; i < fit->k; i++)
         products[1 + i] = exact_product(a, fit->members[i], m);
@@ -328,10 +337,12 @@ static Bound error_of(const Search *a, const Regression *fit, Int node, double r
         weight += gamma;
         error += gamma * rough->errors[fit->members[i]];
     }
+    /* Σγx is nearest to x_r, so no |γ| exceeds the sum of all others and one, or half of the weight:
+       shares fit, too. Where the bound is beyond everything, so that all is made exact, none matters. */
     double one = ONE / 2;
-    while (weight * one + terms > INT16_MAX)
+    while (weight * one + terms > INT16_MAX && one > 1.0 / ONE)
         one /= 2.0;
-    /* S is rounded, and so is each term, and each γ, which is less than two to the fifteenth. */
+    /* S is rounded, and so are each term and each share. */
     double rounding = 0.5 / ONE * weight + 0.75 / one * terms + 1e-6;
     return (Bound){one, error + rounding, sqrt(rss) + error};
 }
@@ -684,6 +695,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
     else if (fit->k == 0) {
         fit->c[fit->r] = 1.0;
         state[PRODUCTS] = most_int(state[PRODUCTS], 0) + most_int(p / SHARE_OF_PRODUCTS, LEAST_PRODUCTS);
+        while (a->rough->n_met > 0)
+            a->rough->met[a->rough->whom[--a->rough->n_met]] = false;
     }
     if (fit->k == 0 && fit->profile) {
         for (Int m = 0; m < p; m++)
@@ -794,7 +807,11 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Rough roughly = {0};
     double *memory = NULL;
     if (rough) {
-        memory = calloc(3 * a.p + rejected.size + 1, sizeof(double));
+        if (known.rows < BUCKET) {
+            PyErr_SetString(PyExc_ValueError, "search() needs room for a pair");
+            return NULL;
+        }
+        memory = calloc(4 * a.p + rejected.size + 1, sizeof(double));
         if (memory == NULL)
             return PyErr_NoMemory();
         roughly.S = PyArray_DATA(S);
@@ -808,7 +825,9 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         roughly.places = (int32_t *)(memory + a.p);
         roughly.sizes = (float *)(roughly.places + a.p);
         roughly.closed = (bool *)(memory + 2 * a.p);
-        roughly.products = memory + 3 * a.p;
+        roughly.met = roughly.closed + a.p;
+        roughly.whom = (int32_t *)(memory + 3 * a.p);
+        roughly.products = memory + 4 * a.p;
         a.rough = &roughly;
     }
     fit.p = rough ? ROUGH_COLUMNS : a.p;

@@ -197,8 +197,10 @@ def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:
     s = moments.known.of(keys)
     new = np.flatnonzero(s == pairs.UNKNOWN)
     if new.size:
-        s[new] = _products(moments.unit, i[new], j[new], blas_threads())
-        moments.known.add(keys[new], s[new])
+        made, place = np.unique(keys[new], return_inverse=True)
+        products = _products(moments.unit, *np.divmod(made, len(moments.unit)), blas_threads())
+        moments.known.add(made, products)
+        s[new] = products[place]
     return s
 
 
@@ -246,14 +248,15 @@ def _closest_rows(unit: Array) -> tuple[int, int] | None:
     shadow = shadow[order]
     window = 1.001 * np.sqrt(LEAST_VARIANCE)
     best, pair = float(np.sqrt(1.0 - LEAST_VARIANCE)), None
-    rows, work = np.arange(p), 0
+    rows, work, n_near = np.arange(p), 0, 0
     for lag in range(1, p):
         rows = rows[rows < p - lag]
         rows = rows[shadow[rows + lag, 0] - shadow[rows, 0] <= window]
         if not rows.size or (pair is not None and work > SLICE):
             break
         near = _near(shadow, rows, lag, window)
-        if near.size > MANY_NEAR * p and n > SOME_SAMPLES and shadow.shape[1] == DIRECTIONS:
+        n_near += near.size
+        if n_near > MANY_NEAR * p and n > SOME_SAMPLES and shadow.shape[1] == DIRECTIONS:
             shadow = np.column_stack([shadow, _shadows(unit)[order]])
             near = _near(shadow, rows, lag, window)
         work += rows.size + n * near.size
