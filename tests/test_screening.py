@@ -528,6 +528,14 @@ def test_pairs_are_remembered(count):
         assert np.array_equal(found[:count][there], s[there])
 
 
+@pytest.mark.parametrize("step", [1, 2, 45, 2026, 5042, 10_001, 2**20, 3 * 2**30])
+def test_pairs_at_regular_distances_are_remembered(step):
+    keys = (np.arange(2000)[:, None] * step + [1, 2, 71, 72]).ravel()
+    known = KnownPairs()
+    known.add(keys, np.ones(keys.size))
+    assert (known.of(keys) == 1).mean() >= 0.98
+
+
 def test_what_many_know_takes_no_more_room():
     known, others = KnownPairs(), KnownPairs()
     others.add(np.arange(1000), np.linspace(0, 1, 1000))

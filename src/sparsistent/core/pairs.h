@@ -14,7 +14,9 @@
 /* The line of a pair, or where it goes, if it is not there. */
 INLINED double *line_of(Matrix known, Int pair, bool *there)
 {
-    uint64_t mixed = (uint64_t)pair * 0x9E3779B97F4A7C15u >> 32;
+    /* One product would put pairs at regular distances, as those of a grid, in few buckets. */
+    uint64_t mixed = (uint64_t)pair * 0x9E3779B97F4A7C15u;
+    mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93u >> 32;
     double *bucket = known.at + 2 * BUCKET * (Int)(mixed * (uint64_t)(known.rows / BUCKET) >> 32);
     *there = false;
     for (int e = 0; e < BUCKET; e++) {
