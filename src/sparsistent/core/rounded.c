@@ -297,7 +297,7 @@ typedef int16_t Eight __attribute__((vector_size(16), aligned(2), may_alias));
 #define FIRST_HALVES(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
 #define SECOND_HALVES(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
 
-VECTORISED static void turn(const int16_t *block, int16_t *restrict turned)
+static void turn(const int16_t *block, int16_t *restrict turned)
 {
     for (Int a = 0; a < PANEL; a += 8)
         for (Int b = 0; b < PANEL; b += 8) {
