@@ -59,7 +59,7 @@ enum {
 /* Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
    first of them is taken: neither the machine nor the order of a sum decides. */
 #define TIE 4096
-/* Numbers of which the largest is found together. */
+/* Numbers of which the largest is found together, and those of two bytes that are made together. */
 #define STRIP 512
 #define ROUGH_STRIP 2048
 /* Numbers that are looked at one by one where any of them counts. */

@@ -115,7 +115,7 @@ class Products(NamedTuple):
 
     look: Look
     tiles: list[Tile]
-    pairs: int
+    area: int
 
 
 def _products_of_rounded(rows: RoundedRows, cutoff: float, side: int) -> Products:
@@ -158,9 +158,9 @@ def _candidates(
     products: Products, limit: float, threads: int, progress: Progress | None
 ) -> tuple[Indices, Indices] | None:
     """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do."""
-    look, tiles, pairs = products
+    look, tiles, area = products
     # Memory for what is found is used again: to get it anew takes time.
-    most = pairs * max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles)
+    most = area * max((top.stop - top.start) * (left.stop - left.start) for top, left in tiles)
     spare: SimpleQueue[Places] = SimpleQueue()
     for _ in range(threads):
         spare.put(np.empty((2, most), np.int32))
