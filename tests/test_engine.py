@@ -19,7 +19,7 @@ from sparsistent.core.moments import column_moments, covariance_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.candidates import Candidates, least_difference
 from sparsistent.greedy.estimate import fit_graph
-from sparsistent.greedy.global_greedy import global_greedy, screened_rows
+from sparsistent.greedy.global_greedy import global_greedy, screened_rows, search
 from sparsistent.greedy.refit import FittedGraph, insert_edge
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
@@ -148,6 +148,34 @@ def test_entries_of_sparse_rows_know_their_twins(sparse_storage):
         np.testing.assert_array_equal(rows.column[twins], k)
         np.testing.assert_array_equal(rows.twin[twins], np.arange(rows.size[k]))
         np.testing.assert_array_equal(rows.w[twins], rows.w[span])
+
+
+def test_correlations_stand_beside_the_entries_that_are_known(sparse_storage):
+    """However they have changed places, and those that are not known are small."""
+    moments = column_moments(table("grid", 225, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 225)
+    before = screened_rows(moments, threshold).known.sum()
+    _, fit = global_greedy(moments, threshold, 0.5)
+    rows, S = fit.rows, moments.correlation
+    assert before < rows.known.sum() < rows.size.sum()
+    for k in range(fit.p):
+        begin, known = rows.first_known[k], rows.known[k]
+        assert known <= min(rows.size[k], rows.room_known[k])
+        columns = rows.column[rows.first[k] : rows.first[k] + known]
+        assert rows.s[begin : begin + known] == pytest.approx(S[k, columns], abs=1e-12)
+        assert np.isin(fit.graph.neighbors(k), columns).all()
+
+
+def test_correlations_get_room_when_they_need_it(sparse_storage):
+    moments = column_moments(table("grid", 225, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 225)
+    expected, _ = search(screened_rows(moments, threshold), threshold, 0.5)
+    rows = screened_rows(moments, threshold)
+    rows.s = rows.s[: rows.used[1]].copy()
+    full = rows.s.size
+    path, _ = search(rows, threshold, 0.5)
+    assert path.steps == expected.steps
+    assert full < rows.used[1] <= rows.s.size
 
 
 @pytest.mark.parametrize("kind", ["grid", "random"])

@@ -10,6 +10,8 @@
 #define TAME_GAIN 0.3
 #define LEAST_RATIO 0.9
 #define SLOPE 1.26
+/* In place of a pair, where there is no room to know the correlations that it takes to find one. */
+#define NO_ROOM -2
 
 /* Largest drop of the loss when one entry of the precision moves and all others stay. The minimiser
    α is a root of a quadratic, taken in the form that does not cancel. */
@@ -192,38 +194,79 @@ static double correlation(const Search *a, Int k, Int m)
                     : row[m];
 }
 
-/* The largest |w| of entries whose correlation nobody has asked for. */
-VECTORISED static double largest_unknown(const double *s, const double *w, Int size)
+/* Whether there is room to know one more correlation in a row. */
+static bool has_room(const Rows *rows, Int k, Int used)
 {
-    Int bits = 0;
-    for (Int k = 0; k < size; k++)
-        bits = most_int(bits, s[k] == 0.0 ? magnitude(w[k]) : 0);
-    return of_magnitude(bits);
+    return rows->known[k] < rows->room_known[k] ||
+           used + 2 * rows->room_known[k] + 8 <= rows->capacity_known;
 }
 
-/* Take the gains in row k of W, and its bound. */
-static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
+/* Let the entry at place c of a sparse row change places with the first that is not known, and know
+   its correlation. */
+static void know(const Rows *rows, Int k, Int c, double s)
 {
-    Int begin = rows->first[k], size = rows->size[k], end = begin + size;
+    Int first = rows->first[k], d = rows->known[k]++;
+    if (d == rows->room_known[k]) {
+        Int to = rows->used[1];
+        memcpy(rows->s + to, rows->s + rows->first_known[k], d * sizeof(double));
+        rows->first_known[k] = to;
+        rows->room_known[k] = 2 * d + 8;
+        rows->used[1] += rows->room_known[k];
+    }
+    rows->s[rows->first_known[k] + d] = s;
+    double w = rows->w[first + c];
+    int32_t column = rows->column[first + c], twin = rows->twin[first + c];
+    rows->w[first + c] = rows->w[first + d];
+    rows->column[first + c] = rows->column[first + d];
+    rows->twin[first + c] = rows->twin[first + d];
+    rows->w[first + d] = w;
+    rows->column[first + d] = column;
+    rows->twin[first + d] = twin;
+    for (int end = 0; end < 2; end++) {
+        Int place = end ? d : c, slot = first + place;
+        rows->twin[rows->first[rows->column[slot]] + rows->twin[slot]] = (int32_t)place;
+    }
+}
+
+/* Ask for the correlations of a sparse row whose covariance is above ``reach``. Returns the largest
+   covariance of the others, at most that, or -1 where there is no room to know them. */
+static double ask_for_correlations(const Rows *rows, const Search *a, Int k)
+{
+    Int begin = rows->first[k], size = rows->size[k], known = rows->known[k];
+    double unknown = largest_of(rows->w + begin + known, size - known);
+    for (Int c = known; unknown > a->reach && c < size; c++)
+        if (fabs(rows->w[begin + c]) > a->reach) {
+            Int m = rows->column[begin + c], place = rows->twin[begin + c];
+            if (!has_room(rows, k, rows->used[1] + 2 * rows->room_known[m] + 8) ||
+                !has_room(rows, m, rows->used[1] + 2 * rows->room_known[k] + 8))
+                return -1.0;
+            double s = correlation(a, k, m);
+            know(rows, k, c, s);
+            know(rows, m, place, s);
+        }
+    return least(unknown, a->reach);
+}
+
+/* Take the gains in row k of W, and its bound. Returns false, and does nothing, where there is no
+   room to know the correlations that this takes. */
+static bool look_at_row(const Rows *rows, const Search *a, Int k, double need)
+{
     double hidden = 0.0;
     if (rows->sparse) {
-        double unknown = largest_unknown(rows->s + begin, rows->w + begin, size);
-        for (Int slot = begin; unknown > a->reach && slot < end; slot++)
-            if (rows->s[slot] == 0.0 && fabs(rows->w[slot]) > a->reach) {
-                Int m = rows->column[slot];
-                rows->s[slot] = rows->s[rows->first[m] + rows->twin[slot]] = correlation(a, k, m);
-            }
-        hidden = need - a->reach + least(unknown, a->reach);
+        hidden = ask_for_correlations(rows, a, k);
+        if (hidden < 0.0)
+            return false;
+        hidden += need - a->reach;
     }
-    double largest = largest_difference(rows->s + begin, rows->w + begin, size);
-    double best = 0.0;
-    Int partner = -1;
+    Int begin = rows->first[k], size = rows->known[k], partner = -1;
+    const double *s = rows->s + rows->first_known[k], *w = rows->w + begin;
+    double best = 0.0, largest = largest_difference(s, w, size);
     a->drift.at[k] = 0.0;
     a->height.at[k] = least(most(largest, hidden) / LEAST_RATIO, sqrt(a->threshold));
-    for (Int slot = begin; largest > need && slot < end; slot++)
-        if (fabs(rows->s[slot] - rows->w[slot]) > need && rows->s[slot] != BARRED) {
-            Int m = node_at(rows, slot, slot - begin);
-            double gain = gain_of(rows->s[slot], rows->w[slot]);
+    for (Int c = 0; largest > need && c < size; c++)
+        if (fabs(s[c] - w[c]) > need && s[c] != BARRED) {
+            Int m = node_at(rows, begin + c, c);
+            double gain = gain_of(s[c], w[c]);
             if (gain > most(best, a->threshold) || (gain == best && m < partner)) {
                 best = gain;
                 partner = m;
@@ -233,6 +276,14 @@ static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
     a->bound.at[k] = best;
     a->partner[k] = partner;
     a->height.at[k] = most(a->height.at[k], sqrt(best));
+    return true;
+}
+
+/* The largest bound of a block of nodes. */
+static double top_of(const Search *a, Int block)
+{
+    Int first = block * NODE_BLOCK;
+    return largest_of(a->bound.at + first, least_int(NODE_BLOCK, a->bound.size - first));
 }
 
 /* Rows are looked at in the order of their bounds, until the first that has moved by at most the
@@ -240,11 +291,10 @@ static void look_at_row(const Rows *rows, const Search *a, Int k, double need)
 static Pair look_at_rows(const Rows *rows, const Search *a)
 {
     double need = least_difference(a->threshold), *tops = a->tops.at, *bound = a->bound.at;
-    Int p = a->bound.size;
+    for (Int b = 0; b < a->tops.size; b++)
+        if (tops[b] == UNKNOWN)
+            tops[b] = top_of(a, b);
     while (true) {
-        for (Int b = 0; b < a->tops.size; b++)
-            if (tops[b] == UNKNOWN)
-                tops[b] = largest_of(bound + b * NODE_BLOCK, least_int(NODE_BLOCK, p - b * NODE_BLOCK));
         double top = largest_of(tops, a->tops.size);
         if (!(top > a->threshold))
             return (Pair){-1, -1, a->threshold};
@@ -257,14 +307,16 @@ static Pair look_at_rows(const Rows *rows, const Search *a)
         double height = a->height.at[k], drift = a->drift.at[k];
         if (drift <= a->tolerance && a->partner[k] >= 0 && bound[k] < INFINITY)
             return (Pair){k, a->partner[k], drift > 0.0 ? height * height : bound[k]};
-        tops[best] = UNKNOWN;
-        look_at_row(rows, a, k, need);
+        if (!look_at_row(rows, a, k, need))
+            return (Pair){NO_ROOM, NO_ROOM, 0.0};
+        tops[best] = top_of(a, best);
     }
 }
 
 /* Of sparse rows, correlations are computed where the covariance alone, above ``reach``, could make
    a gain; all others have correlations below those of candidates, which the bound allows for. Pairs
-   that are barred are passed over. */
+   that are barred are passed over. Where there is no room for those correlations, it says so, and can
+   be called again. */
 static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("best_pair", values, count);
@@ -289,7 +341,7 @@ static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t
     return as_tuple(best);
 }
 
-/* Nothing where a sparse row has no such entry. */
+/* W_ij is 0 where a sparse row has no such entry. */
 static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("entry", values, count);
@@ -300,9 +352,27 @@ static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Int first = rows.first[i], size = rows.size[i], c = rows.sparse ? 0 : j;
     while (rows.sparse && c < size && rows.column[first + c] != j)
         c++;
-    if (c == size)
-        return Py_BuildValue("dd", 0.0, 0.0);
-    return Py_BuildValue("dd", rows.w[first + c], rows.s[first + c]);
+    double w = c < size ? rows.w[first + c] : 0.0;
+    if (c >= rows.known[i])
+        return Py_BuildValue("dO", w, Py_None);
+    return Py_BuildValue("dd", w, rows.s[rows.first_known[i] + c]);
+}
+
+/* The largest gain above another in row k, but for that of (i, j). */
+static double best_in_row(const Rows *rows, Int k, Int i, Int j, double best)
+{
+    Int begin = rows->first[k], size = rows->known[k];
+    const double *s = rows->s + rows->first_known[k], *w = rows->w + begin;
+    double need = least_difference(best);
+    if (count_different(s, w, size, need) == 0)
+        return best;
+    for (Int c = 0; c < size; c++)
+        if (fabs(s[c] - w[c]) > need && s[c] != BARRED) {
+            Int m = node_at(rows, begin + c, c);
+            if ((k != i || m != j) && (k != j || m != i))
+                best = most(best, gain_of(s[c], w[c]));
+        }
+    return best;
 }
 
 /* Those that compete are pairs one of whose ends has a covariance above ``strong`` with i or j. */
@@ -318,18 +388,8 @@ static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize
         Int own = end ? j : i;
         for (Int c = 0; c < rows.size[own]; c++) {
             Int near = rows.first[own] + c;
-            if (fabs(rows.w[near]) <= strong)
-                continue;
-            Int k = node_at(&rows, near, c), begin = rows.first[k], size = rows.size[k];
-            double need = least_difference(best);
-            if (count_different(rows.s + begin, rows.w + begin, size, need) == 0)
-                continue;
-            for (Int slot = begin; slot < begin + size; slot++)
-                if (fabs(rows.s[slot] - rows.w[slot]) > need && rows.s[slot] != BARRED) {
-                    Int m = node_at(&rows, slot, slot - begin);
-                    if ((k != i || m != j) && (k != j || m != i))
-                        best = most(best, gain_of(rows.s[slot], rows.w[slot]));
-                }
+            if (fabs(rows.w[near]) > strong)
+                best = best_in_row(&rows, node_at(&rows, near, c), i, j, best);
         }
     }
     return PyFloat_FromDouble(best);
@@ -341,8 +401,9 @@ static PyMethodDef kernels[] = {
     KERNEL(removal_cost,
            "Rise of the loss when an edge's entry is set to zero and all others stay."),
     KERNEL(best_of_all, "The pair of a dense W with the largest gain above a threshold, or -1, -1."),
-    KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1."),
-    KERNEL(entry, "W_ij, and S_ij where it is known: 0 where it is not."),
+    KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1; NO_ROOM where correlations\n"
+           "have none."),
+    KERNEL(entry, "W_ij, and S_ij where it is known, else None."),
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
     KERNEL(update_bounds, "Bounds of the gains in rows of W after a change by at most so much."),
@@ -359,6 +420,7 @@ PyMODINIT_FUNC PyInit_edges(void)
     if (module != NULL) {
         PyModule_AddIntMacro(module, NODE_BLOCK);
         PyModule_AddIntMacro(module, EDGE_BLOCK);
+        PyModule_AddIntMacro(module, NO_ROOM);
         PyModule_AddObject(module, "UNKNOWN", PyFloat_FromDouble(UNKNOWN));
         PyModule_AddObject(module, "BARRED", PyFloat_FromDouble(BARRED));
     }

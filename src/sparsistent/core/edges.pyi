@@ -6,6 +6,9 @@ Rows = tuple[
     NDArray[int64],
     NDArray[int64],
     NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
     NDArray[int32],
     NDArray[int32],
     NDArray[float64],
@@ -13,6 +16,7 @@ Rows = tuple[
 ]
 NODE_BLOCK: int
 EDGE_BLOCK: int
+NO_ROOM: int
 UNKNOWN: float
 BARRED: float
 
@@ -52,7 +56,7 @@ def entry(
     i: int,
     j: int,
     /,
-) -> tuple[float, float]: ...
+) -> tuple[float, float | None]: ...
 def best_beside(
     rows: Rows,
     i: int,

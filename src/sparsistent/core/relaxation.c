@@ -232,20 +232,31 @@ typedef struct {
     int32_t *slots;
 } Scratch;
 
-/* Ask memory for the rows that it takes to put a node right, so that they are there when it is. */
-static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edges, Int node)
+/* Ask memory for some entries of an array, so that they are there when they are needed. */
+INLINED void ask_for(const void *first, Int bytes)
+{
+    for (Int at = 0; at < bytes; at += LINE)
+        ASK_FOR((const char *)first + at);
+}
+
+/* Ask for what it takes to put a node right: rows, and the numbers of its edges. */
+static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edges,
+                         const Estimate *estimate, Int node)
 {
     Int begin = edges->begin[node];
     for (Int slot = begin - 1; rows->sparse && slot < begin + edges->degree[node]; slot++) {
         Int k = slot < begin ? node : edges->neighbor[slot], a = block->place[k];
+        if (slot >= begin) {
+            ASK_FOR(estimate->theta + edges->edge[slot]);
+            ASK_FOR(estimate->sample + edges->edge[slot]);
+            ASK_FOR(estimate->change + edges->edge[slot]);
+            ASK_FOR(estimate->cost + edges->edge[slot]);
+        }
         if (a < 0 || block->state[a] != ABSENT)
             continue;
         block->state[a] = COMING;
-        Int first = rows->first[k], end = first + rows->size[k];
-        for (Int c = first; c < end; c += LINE / sizeof(int32_t))
-            ASK_FOR(rows->column + c);
-        for (Int c = first; c < end; c += LINE / sizeof(double))
-            ASK_FOR(rows->w + c);
+        ask_for(rows->column + rows->first[k], rows->size[k] * sizeof(int32_t));
+        ask_for(rows->w + rows->first[k], rows->size[k] * sizeof(double));
     }
 }
 
@@ -263,7 +274,7 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             loaded[count++] = a;
     }
     for (Int a = 0; a < order.starts.size; a++)
-        ask_for_rows(block, rows, edges, order.starts.at[a]);
+        ask_for_rows(block, rows, edges, estimate, order.starts.at[a]);
     for (Int a = 0; a < order.starts.size; a++) {
         Int k = block->place[order.starts.at[a]];
         queue[length++] = k;
@@ -327,6 +338,9 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
         add_to(V + k * u, step, u);
         for (Int a = 0; a < count; a++)
             V[loaded[a] * u + k] = V[k * u + loaded[a]];
+        if (rows->sparse && block->state[k] != RIGHT)
+            /* For the end, when it is written back. */
+            ask_for(rows->twin + rows->first[node], rows->size[node] * sizeof(int32_t));
         block->state[k] = RIGHT;
         estimate->change_diagonal[node] += 1.0 / variance - estimate->theta_diagonal[node];
         estimate->theta_diagonal[node] = 1.0 / variance;
@@ -337,15 +351,13 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             estimate->change[e] += theta - estimate->theta[e];
             estimate->theta[e] = theta;
             estimate->cost[e] = estimate->cost_tops[e / EDGE_BLOCK] = UNKNOWN;
-            /* For the cost, which is taken next. */
-            ASK_FOR(estimate->sample + e);
             double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
             estimate->pending[other] += fabs(theta) * largest * weight;
             if (estimate->pending[other] > limit_now && !waiting[m]) {
                 Int last = head + length++;
                 queue[last < u ? last : last - u] = m;
                 waiting[m] = true;
-                ask_for_rows(block, rows, edges, other);
+                ask_for_rows(block, rows, edges, estimate, other);
             }
         }
     }
@@ -530,7 +542,6 @@ static void append(const Rows *rows, Int k, Int m, double value)
             memcpy(rows->column + to, rows->column + from, here * sizeof(int32_t));
             memcpy(rows->twin + to, rows->twin + from, here * sizeof(int32_t));
             memcpy(rows->w + to, rows->w + from, here * sizeof(double));
-            memcpy(rows->s + to, rows->s + from, here * sizeof(double));
             rows->first[k] = to;
             rows->room[k] = 2 * here + 8;
             rows->used[0] += rows->room[k];
@@ -539,7 +550,6 @@ static void append(const Rows *rows, Int k, Int m, double value)
         rows->column[slot] = (int32_t)m;
         rows->twin[slot] = (int32_t)there;
         rows->w[slot] = value;
-        rows->s[slot] = 0.0;
         rows->size[k]++;
         Int other = m;
         m = k;
@@ -591,12 +601,10 @@ static void write_rows(const Block *block, const Rows *rows, double drop, double
         Int count = find_changed(block, rows, a, negligible, drop, changed, sizes);
         for (Int c = 0; c < count; c++) {
             Int b = changed[c], slot = rows->first[k] + slots[b], m = block->nodes[b];
-            if (slots[b] >= 0) {
-                rows->w[slot] = row[b];
-                rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = row[b];
-            } else {
+            if (slots[b] >= 0)
+                set_both(rows, k, m, slot, row[b]);
+            else
                 append_once(block, rows, a, b);
-            }
             largest = most(largest, sizes[c]);
             amounts[b] = most(amounts[b], sizes[c]);
         }
@@ -649,8 +657,7 @@ static void cross(const Rows *rows, int32_t *where, const Int *nodes, const doub
                 continue;
             if (c >= 0) {
                 Int slot = rows->first[k] + c;
-                rows->w[slot] += y;
-                rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = rows->w[slot];
+                set_both(rows, k, m, slot, rows->w[slot] + y);
             } else if (fabs(y) > drop) {
                 append(rows, k, m, y);
             }
@@ -687,10 +694,11 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
         middle = found;
         for (Int c = 0; c < rows.size[k]; c++) {
             Int slot = rows.first[k] + c;
-            if (fabs(rows.w[slot]) > drop) {
+            double w = rows.w[slot];
+            if (fabs(w) > drop) {
                 nodes[found] = node_at(&rows, slot, c);
-                value[found] = rows.w[slot];
-                amounts[found] = fabs(sample * rows.w[slot]);
+                value[found] = w;
+                amounts[found] = fabs(sample * w);
                 need += 4 * (rows.size[nodes[found]] + largest) + 32;
                 found++;
             }

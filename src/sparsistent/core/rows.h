@@ -3,9 +3,11 @@
    Entries ``first[k]`` to ``first[k] + size[k]`` of ``w`` are those of node k. *Dense* rows have all
    entries. *Sparse* rows have those above ``drop``, and those whose correlation alone could make an
    edge; beside each entry (k, m) is ``column``, the node m, and ``twin``, at which place of its own
-   row the entry (m, k) stands; a row that is full moves to the end, ``used``, and gets more
-   ``room``. Beside each entry of W is that of S in ``s``, 0 in sparse rows as long as nobody has
-   asked for it.
+   row the entry (m, k) stands; a row that is full moves to the end, and gets more ``room``.
+
+   The first ``known[k]`` entries of a row are those whose correlation somebody has asked for. It is in
+   ``s``, from ``first_known[k]`` on, where there is room for ``room_known[k]``. Of dense rows all are
+   known. ``used`` says where the entries end, and where the correlations do.
 
    Edges are numbered; the slots of node k, ``begin[k]`` to ``begin[k] + degree[k]``, hold its
    neighbours and the numbers of the edges to them. */
@@ -16,10 +18,10 @@
 #include "kernels.h"
 
 typedef struct {
-    Int *first, *size, *room, *used;
+    Int *first, *size, *room, *known, *first_known, *room_known, *used;
     int32_t *column, *twin;
     double *w, *s;
-    Int capacity;
+    Int capacity, capacity_known;
     bool sparse;
 } Rows;
 
@@ -31,12 +33,25 @@ typedef struct {
 INLINED Rows take_rows(Arguments *args)
 {
     Arguments items = group(args);
-    Ints first = ints(&items), size = ints(&items), room = ints(&items), used = ints(&items);
-    Places column = places(&items), twin = places(&items);
-    Floats w = floats(&items), s = floats(&items);
+    Rows rows;
+    rows.first = ints(&items).at;
+    rows.size = ints(&items).at;
+    rows.room = ints(&items).at;
+    rows.known = ints(&items).at;
+    rows.first_known = ints(&items).at;
+    rows.room_known = ints(&items).at;
+    rows.used = ints(&items).at;
+    Places column = places(&items);
+    rows.column = column.at;
+    rows.twin = places(&items).at;
+    rows.w = floats(&items).at;
+    Floats s = floats(&items);
+    rows.s = s.at;
     close_group(args, &items);
-    return (Rows){first.at, size.at, room.at, used.at,   column.at,
-                  twin.at,  w.at,    s.at,    w.size, column.size > 0};
+    rows.sparse = column.size > 0;
+    rows.capacity = column.size;
+    rows.capacity_known = s.size;
+    return rows;
 }
 
 INLINED Edges take_edges(Arguments *args)
@@ -51,6 +66,13 @@ INLINED Edges take_edges(Arguments *args)
 INLINED Int node_at(const Rows *rows, Int slot, Int place)
 {
     return rows->sparse ? rows->column[slot] : place;
+}
+
+/* Give an entry (k, m), and its twin, a value. */
+INLINED void set_both(const Rows *rows, Int k, Int m, Int slot, double value)
+{
+    rows->w[slot] = value;
+    rows->w[rows->first[m] + (rows->sparse ? rows->twin[slot] : k)] = value;
 }
 
 #endif

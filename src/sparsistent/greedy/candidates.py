@@ -94,20 +94,23 @@ class Candidates:
         if self._all_stale:
             i, j, gain = kernels.best_of_all(rows.screened, rows.matrix, self.threshold)
             return (i, j, gain) if i >= 0 else None
-        i, j, gain = kernels.best_pair(
-            rows.arrays,
-            rows.is_table,
-            rows.source,
-            self._reach,
-            self._height,
-            self._drift,
-            self._bound,
-            self._partner,
-            self._tops,
-            self.threshold,
-            0.1 * self.fit.tolerance,
-        )
-        return (min(i, j), max(i, j), gain) if i >= 0 else None
+        while True:
+            i, j, gain = kernels.best_pair(
+                rows.arrays,
+                rows.is_table,
+                rows.source,
+                self._reach,
+                self._height,
+                self._drift,
+                self._bound,
+                self._partner,
+                self._tops,
+                self.threshold,
+                0.1 * self.fit.tolerance,
+            )
+            if i != kernels.NO_ROOM:
+                return (min(i, j), max(i, j), gain) if i >= 0 else None
+            rows.grow()
 
     def count(self) -> int:
         """About how many pairs there are above the threshold: two rows have the same pair."""

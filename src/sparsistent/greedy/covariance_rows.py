@@ -21,7 +21,19 @@ from sparsistent.greedy.graph import Integers, with_room
 
 Places = NDArray[np.int32]
 BlockArrays = tuple[Array, Integers, Places, Integers, Places]
-RowArrays = tuple[Integers, Integers, Integers, Integers, Places, Places, Array, Array]
+RowArrays = tuple[
+    Integers,
+    Integers,
+    Integers,
+    Integers,
+    Integers,
+    Integers,
+    Integers,
+    Places,
+    Places,
+    Array,
+    Array,
+]
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
 MOST_DENSE = 600
@@ -32,6 +44,8 @@ MOST_CANDIDATES = 0.05
 ROOM = 32
 # A row has room for so many entries more before it moves.
 SPARE_ROOM = 24
+# What grows with the entries of sparse rows.
+ARRAYS = ("column", "twin", "w", "s")
 # Where no threshold says who is one, so many variables are asked whether they have correlations of
 # more than so many standard deviations, and, if nobody knows the number of samples, of more than
 # this.
@@ -46,7 +60,7 @@ class CovarianceRows:
 
     Row k is in ``w`` from ``first[k]`` on; see :mod:`sparsistent.core.relaxation`. ``source`` has
     the standardised columns as its rows if ``is_table``, else the correlations. ``s`` has those of
-    the entries of W for a search, where pairs that must not become edges are barred.
+    the first ``known[k]`` entries for a search, where pairs that must not become edges are barred.
     """
 
     source: Array
@@ -54,6 +68,9 @@ class CovarianceRows:
     first: Integers
     size: Integers
     room: Integers
+    known: Integers
+    first_known: Integers
+    room_known: Integers
     used: Integers
     column: Places
     twin: Places
@@ -62,13 +79,13 @@ class CovarianceRows:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Twins share the correlations, which nobody changes."""
-        names = ["first", "size", "room", "used"]
+        names = ["first", "size", "room", "known", "first_known", "room_known", "used"]
         own = {name: getattr(self, name).copy() for name in names}
         if self.is_dense:
             return replace(self, **own, w=self.w.copy())
-        for name in ("column", "twin", "w", "s"):
-            values = getattr(self, name)
-            own[name] = with_room(values[: int(self.used[0])], values.size)
+        for name in ARRAYS:
+            values, used = getattr(self, name), self.used[int(name == "s")]
+            own[name] = with_room(values[:used], values.size)
         return replace(self, **own)
 
     @property
@@ -83,6 +100,9 @@ class CovarianceRows:
             self.first,
             self.size,
             self.room,
+            self.known,
+            self.first_known,
+            self.room_known,
             self.used,
             self.column,
             self.twin,
@@ -109,12 +129,17 @@ class CovarianceRows:
     def entry(self, i: int, j: int) -> tuple[float, float]:
         """W_ij and S_ij."""
         w, s = edges.entry(self.arrays, i, j)
-        known = s not in (0.0, edges.BARRED)
-        return w, s if known else self.correlation(i, j)
+        return w, self.correlation(i, j) if s is None or s == edges.BARRED else s
 
     def row(self, node: int) -> Array:
         """The entries of a row, all or those that are kept."""
         return self.w[self.first[node] : self.first[node] + self.size[node]]
+
+    def known_entries(self, node: int) -> tuple[Places, Array]:
+        """Of a sparse row, the nodes whose correlation is known, and S − W there."""
+        first, known, begin = self.first[node], self.known[node], self.first_known[node]
+        entries = slice(first, first + known)
+        return self.column[entries], self.s[begin : begin + known] - self.w[entries]
 
     def correlations(self, nodes: Integers) -> Array:
         """S among some nodes."""
@@ -159,11 +184,9 @@ class CovarianceRows:
     def grow(self) -> None:
         """Have twice the room for entries of sparse rows."""
         # One after the other, so that no two are in memory twice.
-        room = 2 * self.w.size
-        self.column = with_room(self.column, room)
-        self.twin = with_room(self.twin, room)
-        self.w = with_room(self.w, room)
-        self.s = with_room(self.s, room)
+        for name in ARRAYS:
+            values = getattr(self, name)
+            setattr(self, name, with_room(values, 2 * values.size))
 
 
 def new_block(nodes: Integers, place: Places) -> BlockArrays:
@@ -242,13 +265,17 @@ def _strong_entries(S: Array, cutoff: float) -> StrongPairs | None:
 def dense_rows(S: Array) -> CovarianceRows:
     """The covariance of the empty graph as a matrix, for a matrix of correlations."""
     p, none = len(S), np.zeros(0, np.int32)
+    first, everything = np.arange(p) * p, np.full(p, p)
     return CovarianceRows(
         source=S,
         is_table=False,
-        first=np.arange(p) * p,
-        size=np.full(p, p),
-        room=np.full(p, p),
-        used=np.array([p * p]),
+        first=first,
+        size=everything,
+        room=everything,
+        known=everything,
+        first_known=first,
+        room_known=everything,
+        used=np.array([p * p, p * p]),
         column=none,
         twin=none,
         w=np.eye(p).ravel(),
@@ -273,9 +300,9 @@ def sparse_rows(
     order = np.argsort(node, kind="stable")
     size = np.bincount(node, minlength=p)
     room = size + spare
-    first = np.concatenate([[0], np.cumsum(room)[:-1]])
+    first, first_known = np.cumsum(room) - room, np.cumsum(size) - size
     inside = np.empty(node.size, np.int64)
-    inside[order] = np.arange(node.size) - np.repeat(np.cumsum(size) - size, size)
+    inside[order] = np.arange(node.size) - np.repeat(first_known, size)
     slots = first[node] + inside
     used = int(room.sum())
     capacity = ROOM * used
@@ -285,7 +312,10 @@ def sparse_rows(
         first=first,
         size=size,
         room=room,
-        used=np.array([used]),
+        known=size.copy(),
+        first_known=first_known,
+        room_known=size.copy(),
+        used=np.array([used, node.size]),
         column=np.zeros(capacity, np.int32),
         twin=np.zeros(capacity, np.int32),
         w=np.zeros(capacity),
@@ -294,5 +324,5 @@ def sparse_rows(
     rows.column[slots] = other
     rows.twin[slots] = np.concatenate([inside[:p], inside[p + i.size :], inside[p : p + i.size]])
     rows.w[slots] = node == other
-    rows.s[slots] = sample
+    rows.s[: node.size] = sample[order]
     return rows

@@ -161,10 +161,8 @@ def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
     if rows.is_dense:
         difference, unit = rows.source[node] - rows.matrix[node], diagonal
     else:
-        span = slice(rows.first[node], rows.first[node] + rows.size[node])
-        known = rows.s[span] != 0.0
-        difference = (rows.s[span] - rows.w[span])[known]
-        unit = diagonal[rows.column[span][known]]
+        known, difference = rows.known_entries(node)
+        unit = diagonal[known]
     bound = difference**2 * unit * diagonal[node]
     return bool((bound > -math.expm1(-INTERESTING * threshold)).any())
 
