@@ -132,9 +132,8 @@ static PyObject *open_block(PyObject *module, PyObject *const *values, Py_ssize_
     return PyLong_FromLongLong(size);
 }
 
-/* Copy a row of W into a block; what rows put right there have of it is newer. There is room for one
-   entry more than a row of the block has, with its slot, where entries go that are not in it: whether
-   one is no processor can guess. */
+/* Copy a row of W into a block. There is room for one entry more than a row of the block has, with its
+   slot, where entries go that are not in it: whether one is no processor can guess. */
 static void load_row(const Block *block, const Rows *rows, Int a, double *restrict values,
                      int32_t *restrict at)
 {
@@ -156,9 +155,6 @@ static void load_row(const Block *block, const Rows *rows, Int a, double *restri
         slots[b] = (int32_t)block->nodes[b];
         row[b] = rows->w[first + block->nodes[b]];
     }
-    for (Int b = 0; b < u; b++)
-        if (block->state[b] == RIGHT)
-            row[b] = block->V[b * u + a];
     block->state[a] = LOADED;
 }
 
@@ -226,7 +222,7 @@ typedef struct {
 
 /* Places of the nodes of a block, for those who wait, and room for a regression. */
 typedef struct {
-    Int *queue, *loaded, *member;
+    Int *queue, *loaded, *right, *member;
     bool *waiting;
     double *step, *factor, *beta, *row;
     int32_t *slots;
@@ -263,10 +259,11 @@ static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edge
 static double put_right(const Block *block, const Rows *rows, const Edges *edges,
                         const Estimate *estimate, Order order, const Scratch *scratch)
 {
-    Int u = block->size, head = 0, length = 0, count = 0;
+    Int u = block->size, head = 0, length = 0, count = 0, n_right = 0;
     const Int *nodes = block->nodes;
     double *V = block->V, *beta = scratch->beta, *step = scratch->step;
-    Int *queue = scratch->queue, *loaded = scratch->loaded, *member = scratch->member;
+    Int *queue = scratch->queue, *loaded = scratch->loaded, *right = scratch->right;
+    Int *member = scratch->member;
     bool *waiting = scratch->waiting;
     for (Int a = 0; a < u; a++) {
         waiting[a] = false;
@@ -308,6 +305,9 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
         for (Int a = 0; a <= width; a++)
             if (block->state[member[a]] < LOADED) {
                 load_row(block, rows, member[a], scratch->row, scratch->slots);
+                /* What rows that were put right have of it is newer. */
+                for (Int b = 0; b < n_right; b++)
+                    V[member[a] * u + right[b]] = V[right[b] * u + member[a]];
                 loaded[count++] = member[a];
             }
         Int j = order.comes ? queue[head] : k;
@@ -338,10 +338,13 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
         add_to(V + k * u, step, u);
         for (Int a = 0; a < count; a++)
             V[loaded[a] * u + k] = V[k * u + loaded[a]];
-        if (rows->sparse && block->state[k] != RIGHT)
+        if (block->state[k] != RIGHT) {
+            block->state[k] = RIGHT;
+            right[n_right++] = k;
             /* For the end, when it is written back. */
-            ask_for(rows->twin + rows->first[node], rows->size[node] * sizeof(int32_t));
-        block->state[k] = RIGHT;
+            if (rows->sparse)
+                ask_for(rows->twin + rows->first[node], rows->size[node] * sizeof(int32_t));
+        }
         estimate->change_diagonal[node] += 1.0 / variance - estimate->theta_diagonal[node];
         estimate->theta_diagonal[node] = 1.0 / variance;
         estimate->pending[node] = 0.0;
@@ -396,7 +399,7 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Int u = block.size, widest = 1;
     for (Int a = 0; a < u; a++)
         widest = most_int(widest, edges.degree[block.nodes[a]]);
-    Int n_ints = 2 * u + widest + 1, n_floats = 2 * u + 1 + widest * widest + widest;
+    Int n_ints = 3 * u + widest + 1, n_floats = 2 * u + 1 + widest * widest + widest;
     Int n_bytes = (u + 1) * sizeof(int32_t) + u;
     char *memory = malloc(n_ints * sizeof(Int) + n_floats * sizeof(double) + n_bytes);
     if (memory == NULL)
@@ -404,7 +407,8 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Scratch scratch;
     scratch.queue = (Int *)memory;
     scratch.loaded = scratch.queue + u;
-    scratch.member = scratch.loaded + u;
+    scratch.right = scratch.loaded + u;
+    scratch.member = scratch.right + u;
     scratch.step = (double *)(scratch.member + widest + 1);
     scratch.factor = scratch.step + u;
     scratch.beta = scratch.factor + widest * widest;
@@ -543,7 +547,7 @@ static void append(const Rows *rows, Int k, Int m, double value)
             memcpy(rows->twin + to, rows->twin + from, here * sizeof(int32_t));
             memcpy(rows->w + to, rows->w + from, here * sizeof(double));
             rows->first[k] = to;
-            rows->room[k] = 2 * here + 8;
+            rows->room[k] = here + here / 2 + 16;
             rows->used[0] += rows->room[k];
         }
         Int slot = rows->first[k] + here;
@@ -817,7 +821,7 @@ static PyMethodDef kernels[] = {
     KERNEL(open_block,
            "Find the block of nodes whose covariance with one of the starts is above a level: how\n"
            "many they are."),
-    KERNEL(load, "Copy a row of W into a block; what rows put right there have of it is newer."),
+    KERNEL(load, "Copy a row of W into a block."),
     KERNEL(relax, "Put nodes right, from starts on, until nothing above the tolerance is pending."),
     KERNEL(change_of_loss,
            "By how much what has changed in Θ has changed the loss, and the largest change of Θ."),
