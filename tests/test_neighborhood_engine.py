@@ -510,3 +510,54 @@ def search_of(moments, exact=False, progress=None):
         if exact:
             patch.setattr(neighborhood, "MOST_EXACT", np.inf)
         return neighborhood_greedy(moments, 0.1, 0.5, "or", True, progress)
+
+
+def steps_in_pools(X, strength, threshold=0.02, slice_work=node_search.SLICE_WORK):
+    """The steps by rough correlations, where those of this share of what is needed are strong."""
+    moments = column_moments(X, assume_centered=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounding, "WAYS", (rounded.PAIRS_PLAINLY,))
+        patch.setattr(node_search, "SPARE_PRODUCTS", 10**6)
+        patch.setattr(node_search, "SLICE_WORK", slice_work)
+        patch.setattr(node_search, "STRENGTH", strength)
+        rows = rounding.rounded_rows(moments.unit, np.inf)
+        p = X.shape[1]
+        rule = node_search.Rule(np.full(p, 1e-12), threshold, 0.7, *[no_lists(p)] * 2)
+        steps, unclear, _ = node_search.search_rough(
+            rows.products(p), rule, None, moments.unit, rows.errors
+        )
+    assert not unclear.size
+    return steps
+
+
+def assert_equal_steps(one, other):
+    for field in ("starts", "others", "values", "drops", "losses"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
+
+
+# Everything is strong, so that no pool has room; pools of many sizes; a pool misses most.
+@pytest.mark.parametrize("strength", [0.4, 0.8, 1.2, 10.0])
+@pytest.mark.parametrize("p", [257, 400])
+def test_pools_change_nothing(p, strength):
+    X = hubs(n=600, p=p, degree=12)
+    X[:, 20] = X[:, 21] + 1e-7 * X[:, 20]
+    assert_equal_steps(steps_in_pools(X, strength), steps_in_pools(X, 0.0))
+
+
+def test_who_is_missed_by_a_pool_is_found():
+    """Only correlations of a half are strong here, and nobody whom node 0 needs has one with it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 300))
+    # Node 0 is weakly correlated with ten variables, and more with the sum of all but one.
+    X[:, 0] = 0.16 * X[:, 1:11].sum(axis=1) + X[:, 0]
+    X[:, 11] = X[:, 1:10].sum(axis=1) + 0.5 * X[:, 11]
+    expected = steps_in_pools(X, 0.0, threshold=0.01)
+    assert 10 in expected.of_node(0)
+    assert_equal_steps(steps_in_pools(X, 10.0, threshold=0.01), expected)
+
+
+@pytest.mark.parametrize("slice_work", [300, 3_000, 30_000, 300_000])
+def test_interrupted_pools_are_looked_at_again(slice_work):
+    X = hubs(n=600, p=300, degree=12)
+    found = steps_in_pools(X, 0.8, slice_work=slice_work)
+    assert_equal_steps(found, steps_in_pools(X, 0.8))

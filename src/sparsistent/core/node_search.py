@@ -30,6 +30,9 @@ SLICE_WORK = 20_000_000
 SPARE_PRODUCTS = 8
 # Exact products, for each variable, that are remembered.
 REMEMBERED = 32
+# Correlations of this share of what a candidate needs are strong, and those of a half.
+STRENGTH = 0.8
+MOST_STRENGTH = 0.5
 # The arrays of a regression have room for this many neighbours at first, and double when full.
 WIDTH = 32
 
@@ -98,17 +101,28 @@ class Rounded(NamedTuple):
     """What makes rough correlations exact.
 
     The rows whose products they are and how far rounding moves each; ``known`` is the table of
-    exact products that are remembered, and ``unclear`` gets a one for each node that is.
+    exact products that are remembered; ``strong`` has room for the variables with which each has a
+    correlation of at least ``least_strong``, see ``core/rough.h``; and ``unclear`` gets a one for
+    each node that is.
     """
 
     unit: Array
     errors: NDArray[np.float32]
     known: Array
+    strong: NDArray[np.int32]
+    least_strong: int
     unclear: Integers
 
 
 # Correlations in double precision need none of that.
-EXACT = Rounded(np.empty((0, 0)), np.empty(0, np.float32), np.empty((0, 2)), np.empty(0, np.int64))
+EXACT = Rounded(
+    np.empty((0, 0)),
+    np.empty(0, np.float32),
+    np.empty((0, 2)),
+    np.empty((0, 0), np.int32),
+    0,
+    np.empty(0, np.int64),
+)
 
 
 def starts_of(counts: Integers) -> Integers:
@@ -153,14 +167,19 @@ def search_rough(
     """
     p = len(S)
     unclear, known = np.zeros(p, np.int64), local()
+    # The covariance that candidates need at first, where nothing is explained.
+    needed = np.sqrt(np.maximum(2 * rule.thresholds, -np.expm1(-rule.drop))).mean()
+    least_strong = int(min(STRENGTH * needed, MOST_STRENGTH) * kernels.ONE)
     everything: list[KnownPairs] = []
 
     def rounded(nodes: Integers) -> Rounded:
         # Each thread remembers what it has made itself.
         if not hasattr(known, "pairs"):
             known.pairs = KnownPairs(REMEMBERED * p)
+            known.strong = np.zeros((p, kernels.STRONG_WIDTH), np.int32)
             everything.append(known.pairs)
-        return Rounded(unit, errors, known.pairs.table, unclear[nodes[0] : nodes[-1] + 1])
+        part = unclear[nodes[0] : nodes[-1] + 1]
+        return Rounded(unit, errors, known.pairs.table, known.strong, least_strong, part)
 
     steps = _search(S, np.arange(p), rule, progress, rounded)
     return steps, np.flatnonzero(unclear), everything

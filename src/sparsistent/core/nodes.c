@@ -25,11 +25,13 @@
    among a few candidates a node, see core/candidate_pools.py. */
 
 #include "pairs.h"
+#include "rough.h"
 
 /* Places of ``state``: the node at work; the sizes of its active set and of its set of rejected
    candidates; how many of the steps that it was told to take it has taken; the steps in the output;
    the sets and their members in the trace; the array entries that may still be read in this call; the
-   exact products that may still be taken for rough correlations.
+   exact products that may still be taken for rough correlations; whether the node looks at all
+   variables, after a pool of them was not enough.
    Then, of a profile search: the pass, even on the way up; the size at which no candidate was worth
    its while any more; and whether a set was found that beats one of its size. */
 enum {
@@ -42,6 +44,7 @@ enum {
     MEMBERS,
     WORK,
     PRODUCTS,
+    WHOLE,
     PASS,
     TURN,
     BETTER,
@@ -59,11 +62,10 @@ enum {
 /* Numbers with fewer than this many others between them count as equal (a relative 1e-12), and the
    first of them is taken: neither the machine nor the order of a sum decides. */
 #define TIE 4096
-/* Numbers of which the largest is found together, and those of two bytes that are made together. */
+/* Covariances that are made in two ways, at unit variances, differ by less. */
+#define NEAR 1e-8
+/* Numbers of which the largest is found together. */
 #define STRIP 512
-#define ROUGH_STRIP 2048
-/* Numbers that are looked at one by one where any of them counts. */
-#define GROUP 64
 
 /* Exact products that a node may need on average: a share of all variables, but some in any case. */
 #define SHARE_OF_PRODUCTS 16
@@ -237,7 +239,8 @@ static Lists take_lists(Arguments *args)
 /* Rough correlations: the rows of which they are rounded products, how far rounding has moved each
    of these and the worst of them; exact products that are remembered, and which nodes are unclear.
    Candidates, their rough and exact covariances with a residual, and who is none; the exact products
-   of the candidate at work with the node and with the members; whom the node has met before. */
+   of the candidate at work with the node and with the members; whom the node has met before; its pool,
+   see core/rough.h. */
 typedef struct {
     const int16_t *S;
     Matrix table, known;
@@ -250,6 +253,7 @@ typedef struct {
     bool *closed, *met;
     Int n_met;
     int32_t *whom;
+    Pool pool;
 } Rough;
 
 typedef struct {
@@ -293,18 +297,25 @@ static double exact_product(const Search *a, Int i, Int j)
     return line[1];
 }
 
-/* Give a candidate its column, from exact products: its covariance with the residual. What that costs
-   is what it would if a node remembered its own products only, whoever has made them: so neither
-   threads nor what was forgotten decide who is unclear. */
-static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
+/* Count what the exact covariance of a candidate with the residual costs: what it would if a node
+   remembered its own products only, whoever has made them. So neither threads nor what was forgotten
+   decide who is unclear. */
+static void pay(const Search *a, Int k, Int m)
 {
     Rough *rough = a->rough;
-    Int new = rough->met[m] ? 1 : fit->k + 1;
+    Int new = rough->met[m] ? 1 : k + 1;
     a->state[WORK] -= new * rough->table.columns;
     a->state[PRODUCTS] -= new;
     if (!rough->met[m])
         rough->whom[rough->n_met++] = (int32_t)m;
     rough->met[m] = true;
+}
+
+/* Give a candidate its column, from exact products: its covariance with the residual. */
+static double make_exact(const Search *a, const Regression *fit, Int node, Int m)
+{
+    Rough *rough = a->rough;
+    pay(a, fit->k, m);
     double *products = rough->products, c = exact_product(a, a->rows.at[node], m);
     products[0] = c;
     for (Int i = 0; i < fit->k; i++)
@@ -320,14 +331,7 @@ static double make_exact(const Search *a, const Regression *fit, Int node, Int m
     return c;
 }
 
-/* Rough covariances with the residual x_r − Σγx are sums of whole numbers of two bytes, Σ(γS)/``one``:
-   ``one`` is what they have for one, so that no sum exceeds them. How far they can be off: so much,
-   and so much for each unit of a candidate's own error. With x = x' + e, where x' is rounded, they are
-   off by e_t times the residual, and by x'_t times e_r − Σγe. */
-typedef struct {
-    double one, fixed, each;
-} Bound;
-
+/* How far rough covariances with the residual of a node can be off. */
 static Bound error_of(const Search *a, const Regression *fit, Int node, double rss)
 {
     const Rough *rough = a->rough;
@@ -347,69 +351,27 @@ static Bound error_of(const Search *a, const Regression *fit, Int node, double r
     return (Bound){one, error + rounding, sqrt(rss) + error};
 }
 
-/* A share of a number of two bytes, in units of 1/32768, rounded. */
-INLINED int16_t share_of(int16_t x, int16_t share)
+/* Mark who never is a candidate, or no longer do. */
+static void shut_out(const Search *a, Int node, bool mark)
 {
-    return (int16_t)(((x * share >> 14) + 1) >> 1);
-}
-
-INLINED int16_t share_for(double gamma, double one)
-{
-    return (int16_t)rint(gamma * one * (32768.0 / ONE));
-}
-
-/* Where rough covariances with the residual are at least ``bar`` in absolute value: how many, and how
-   large. They are made strip by strip and looked at while they are in the cache. */
-VECTORISED static Int collect(const int16_t *S, Int p, Int r, Int k, const Int *members,
-                              const double *minus_gamma, double one, double bar,
-                              int32_t *restrict places, float *restrict sizes)
-{
-    int16_t c[ROUGH_STRIP], least_size = (int16_t)least(most(bar * one, 0.0), INT16_MAX);
-    Int found = 0;
-    for (Int first = 0; first < p; first += ROUGH_STRIP) {
-        Int size = least_int(ROUGH_STRIP, p - first);
-        const int16_t *own = S + r * p + first;
-        int16_t own_share = share_for(1.0, one);
-        for (Int m = 0; m < size; m++)
-            c[m] = share_of(own[m], own_share);
-        for (Int i = 0; i < k; i += 2) {
-            bool odd = i + 1 == k;
-            const int16_t *x = S + members[i] * p + first;
-            const int16_t *y = odd ? x : S + members[i + 1] * p + first;
-            int16_t x0 = share_for(minus_gamma[i], one);
-            int16_t y0 = share_for(odd ? 0.0 : minus_gamma[i + 1], one);
-            for (Int m = 0; m < size; m++)
-                c[m] += share_of(x[m], x0) + share_of(y[m], y0);
-        }
-        if (r >= first && r < first + size)
-            c[r - first] = 0;
-        for (Int begin = 0; begin < size; begin += GROUP) {
-            Int end = least_int(begin + GROUP, size);
-            int16_t top = 0;
-            for (Int m = begin; m < end; m++) {
-                int16_t here = c[m] < 0 ? -c[m] : c[m];
-                top = here > top ? here : top;
-            }
-            for (Int m = begin; top >= least_size && m < end; m++)
-                if (abs(c[m]) >= least_size) {
-                    places[found] = (int32_t)(first + m);
-                    sizes[found++] = (float)(abs(c[m]) / one);
-                }
-        }
-    }
-    return found;
+    for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
+        a->rough->closed[a->barred.members[e]] = mark;
 }
 
 /* Mark who is no candidate, or no longer do. */
 static void shut(const Search *a, const Regression *fit, Int node, bool mark)
 {
     bool *closed = a->rough->closed;
-    for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
-        closed[a->barred.members[e]] = mark;
+    shut_out(a, node, mark);
     for (Int e = 0; e < a->state[REJECTED]; e++)
         closed[fit->rejected[e]] = mark;
     for (Int i = 0; i < fit->k; i++)
         closed[fit->members[i]] = mark;
+}
+
+static const int16_t *rough_rows(const Search *a, Int node)
+{
+    return a->rough->S + a->blocks[node] * a->block_size;
 }
 
 /* Candidates whose covariance with the residual may be as large as is needed: how many, and the
@@ -417,11 +379,15 @@ static void shut(const Search *a, const Regression *fit, Int node, bool mark)
 static Int find_candidates(const Search *a, const Regression *fit, Int node, double one, double bar,
                            Int *likely)
 {
-    const Rough *rough = a->rough;
-    const int16_t *S = rough->S + a->blocks[node] * a->block_size;
-    Int found = collect(S, a->p, a->rows.at[node], fit->k, fit->members, fit->c + fit->p, one,
-                        bar, rough->places, rough->sizes);
-    Int kept = 0;
+    Rough *rough = a->rough;
+    const int16_t *S = rough_rows(a, node);
+    Int r = a->rows.at[node], k = fit->k, kept = 0;
+    double *minus_gamma = fit->c + fit->p;
+    Int found = rough->pool.open
+                    ? collect_in_pool(&rough->pool, S, a->p, r, k, fit->members, minus_gamma, one,
+                                      bar, rough->places, rough->sizes)
+                    : collect(S, a->p, a->p, r, k, fit->members, minus_gamma, one, bar,
+                              rough->places, rough->sizes);
     *likely = 0;
     shut(a, fit, node, true);
     for (Int e = 0; e < found; e++)
@@ -594,12 +560,49 @@ static bool look_roughly(const Search *a, const Regression *fit, Int node, doubl
 {
     double share = -expm1(-a->drop);
     double needed = sqrt(most(2.0 * a->thresholds[node], share * most(rss, a->smallest)));
-    choice->added = settle(a, fit, node, needed, error_of(a, fit, node, rss));
+    Bound bound = error_of(a, fit, node, rss);
+    Pool *pool = &a->rough->pool;
+    choice->added = settle(a, fit, node, needed, bound);
     choice->sought = true;
-    if (choice->added < 0)
-        return false;
     double best = fit->c[CANDIDATE];
-    return !is_poor(a, node, rss, choice, 0.5 * best * best);
+    bool worth = choice->added >= 0 && !is_poor(a, node, rss, choice, 0.5 * best * best);
+    if (pool->open)
+        keep_look(pool, rough_rows(a, node), a->p, a->rows.at[node], fit->k, fit->members,
+                  fit->c + fit->p, bound, a->rough->worst, worth ? fabs(best) : needed);
+    return worth;
+}
+
+/* Whether a variable that was not in the pool might have been chosen at a look. */
+static bool might_win(const Search *a, const Look *look, Int m)
+{
+    double error = look->bound.fixed + look->bound.each * a->rough->errors[m], c = 0.0;
+    if (rough_size(look, m) + error < look->level)
+        return false;
+    pay(a, look->n_terms - 1, m);
+    for (Int i = 0; i < look->n_terms; i++)
+        c += look->terms[i].coefficient * exact_product(a, look->terms[i].variable, m);
+    return fabs(c) >= look->level - NEAR;
+}
+
+/* Whether somebody who was not in the pool might have been chosen at any look. */
+static bool overlooked(const Search *a, Int node)
+{
+    const Rough *rough = a->rough;
+    const Pool *pool = &rough->pool;
+    bool anybody = false;
+    if (pool->n_looks == 0)
+        return false;
+    a->state[WORK] -= pool->n_rows * a->p;
+    Int found = find_over(pool->looks, pool->n_looks, a->p, rough->places);
+    shut_out(a, node, true);
+    for (Int e = 0; e < found && a->state[PRODUCTS] >= 0; e++) {
+        Int m = rough->places[e], spot = pool->spots[m];
+        for (Int l = 0; l < pool->n_looks && !rough->closed[m] && !anybody; l++)
+            if (spot == 0 || spot > pool->looks[l].size)
+                anybody = might_win(a, pool->looks + l, m);
+    }
+    shut_out(a, node, false);
+    return anybody;
 }
 
 /* Choose the next step; false when the regression has ended. */
@@ -684,8 +687,9 @@ static bool bring_in(const Search *a, Regression *fit, Int node, const Choice *c
     return true;
 }
 
-/* One regression, from where ``state`` says; false when work or room is used up before its end. */
-static bool run_node(const Search *a, Regression *fit, Int node)
+/* The steps of a regression, from where ``state`` says; false when work or room is used up before its
+   end. */
+static bool take_steps(const Search *a, Regression *fit, Int node)
 {
     Int *state = a->state, p = a->p, block = a->blocks[node];
     fit->r = a->S != NULL ? a->rows.at[node] : 0;
@@ -709,7 +713,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         full |= a->entries.size > 0 && state[MEMBERS] + k + 1 > a->traced.rows;
         if (full || state[WORK] < 0)
             return false;
-        state[WORK] -= (k + 1) * p;
+        /* A look at a pool reads the row of who came in. */
+        state[WORK] -= (a->rough != NULL && a->rough->pool.open ? 1 : k + 1) * p;
 
         double rss = 1.0;
         for (Int i = 0; i < k; i++)
@@ -722,7 +727,7 @@ static bool run_node(const Search *a, Regression *fit, Int node)
 
         Choice choice;
         if (!choose(a, fit, node, rss, &choice))
-            break;
+            return true;
         Int other = choice.added;
         if (choice.removed >= 0) {
             other = -1 - fit->members[choice.removed];
@@ -739,12 +744,42 @@ static bool run_node(const Search *a, Regression *fit, Int node)
         }
         state[SIZE] = fit->k;
     }
+}
+
+/* A regression in a pool, in one go; false where the pool, work or room is not enough for it or
+   somebody was overlooked, and all is as it was before. */
+static bool run_in_pool(const Search *a, Regression *fit, Int node)
+{
+    Int *state = a->state, products = state[PRODUCTS];
+    Pool *pool = &a->rough->pool;
+    pool->open = true;
+    bool ended = take_steps(a, fit, node) && !pool->failed && !overlooked(a, node);
+    ended = ended && state[PRODUCTS] >= 0;
+    close_pool(pool);
+    if (!ended) {
+        state[STEPS] = a->starts[node];
+        state[SIZE] = state[REJECTED] = state[TOLD] = 0;
+        state[PRODUCTS] = products;
+    }
+    return ended;
+}
+
+/* One regression, from where ``state`` says; false when work or room is used up before its end. */
+static bool run_node(const Search *a, Regression *fit, Int node)
+{
+    Int *state = a->state;
+    if (state[WORK] < 0)
+        return false;
+    bool ended = a->rough != NULL && a->p >= CHECKED && !state[WHOLE] && run_in_pool(a, fit, node);
+    state[WHOLE] = !ended;
+    if (!ended && (state[WORK] < 0 || !take_steps(a, fit, node)))
+        return false;
     if (a->rough != NULL && state[PRODUCTS] < 0) {
         a->rough->unclear[node] = 1;
         state[STEPS] = a->starts[node];
     }
     a->starts[node + 1] = state[STEPS];
-    state[SIZE] = state[REJECTED] = state[TOLD] = 0;
+    state[SIZE] = state[REJECTED] = state[TOLD] = state[WHOLE] = 0;
     return true;
 }
 
@@ -752,7 +787,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
    and -1 - t for a removal, ``barred`` variables never to take. A forward step needs a gain above
    ``thresholds[i]`` and a fall of log RSS above ``drop``; ``smallest`` is the variance of what is
    determined. Where S is rough, there are the rows whose products it is, the error of each, exact
-   products to look up and to add to, and for each node whether it is unclear.
+   products to look up and to add to, lists of strong correlations for pools, filled when they are
+   needed, with the least that is strong, and for each node whether it is unclear.
 
    The paper's search, where what was told stays, writes a line a step to ``output``, from
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
@@ -772,6 +808,8 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Matrix table = matrix(&rounded);
     PyArrayObject *errors = array(&rounded, 1, 'f', sizeof(float));
     Matrix known = matrix(&rounded);
+    PyArrayObject *strong = array(&rounded, 2, 'i', sizeof(int32_t));
+    Int least_strong = integer(&rounded);
     Int *unclear = ints(&rounded).at;
     close_group(&args, &rounded);
     a.blocks = ints(&args).at;
@@ -807,11 +845,11 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
     Rough roughly = {0};
     double *memory = NULL;
     if (rough) {
-        if (known.rows < BUCKET) {
-            PyErr_SetString(PyExc_ValueError, "search() needs room for a pair");
+        if (known.rows < BUCKET || PyArray_SIZE(strong) < STRONG_WIDTH * a.p) {
+            PyErr_SetString(PyExc_ValueError, "search() needs room for pairs");
             return NULL;
         }
-        memory = calloc(4 * a.p + rejected.size + 1, sizeof(double));
+        memory = calloc(5 * a.p + rejected.size + 1, sizeof(double));
         if (memory == NULL)
             return PyErr_NoMemory();
         roughly.S = PyArray_DATA(S);
@@ -827,7 +865,10 @@ static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t co
         roughly.closed = (bool *)(memory + 2 * a.p);
         roughly.met = roughly.closed + a.p;
         roughly.whom = (int32_t *)(memory + 3 * a.p);
-        roughly.products = memory + 4 * a.p;
+        roughly.pool.spots = (int32_t *)(memory + 4 * a.p);
+        roughly.pool.strong = PyArray_DATA(strong);
+        roughly.pool.least_strong = (int16_t)least_strong;
+        roughly.products = memory + 5 * a.p;
         a.rough = &roughly;
     }
     fit.p = rough ? ROUGH_COLUMNS : a.p;
@@ -972,6 +1013,8 @@ PyMODINIT_FUNC PyInit_nodes(void)
         PyModule_AddIntMacro(module, TURN);
         PyModule_AddIntMacro(module, PLACES);
         PyModule_AddIntMacro(module, ROUGH_COLUMNS);
+        PyModule_AddIntMacro(module, ONE);
+        PyModule_AddIntMacro(module, STRONG_WIDTH);
     }
     return module;
 }

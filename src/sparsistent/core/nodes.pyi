@@ -1,11 +1,18 @@
-from numpy import float32, float64, int16, int64
+from numpy import float32, float64, int16, int32, int64
 from numpy.typing import NDArray
 
 Lists = tuple[NDArray[int64], NDArray[int64]]
 Regression = tuple[
     NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64], NDArray[float64]
 ]
-Rounded = tuple[NDArray[float64], NDArray[float32], NDArray[float64], NDArray[int64]]
+Rounded = tuple[
+    NDArray[float64],
+    NDArray[float32],
+    NDArray[float64],
+    NDArray[int32],
+    int,
+    NDArray[int64],
+]
 Pool = tuple[NDArray[int64], NDArray[int64], NDArray[int64]]
 Fits = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
 SIZE: int
@@ -18,6 +25,8 @@ PRODUCTS: int
 TURN: int
 PLACES: int
 ROUGH_COLUMNS: int
+ONE: int
+STRONG_WIDTH: int
 
 def search(
     S: NDArray[int16] | NDArray[float64],
