@@ -30,7 +30,7 @@ SLICE_WORK = 20_000_000
 SPARE_PRODUCTS = 8
 # Exact products, for each variable, that are remembered.
 REMEMBERED = 32
-# Correlations of this share of what a candidate needs are strong, and those of a half.
+# Correlations of at least this share of what a candidate needs are strong, and those above a half.
 STRENGTH = 0.8
 MOST_STRENGTH = 0.5
 # The arrays of a regression have room for this many neighbours at first, and double when full.

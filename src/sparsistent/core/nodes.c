@@ -15,10 +15,11 @@
    S may be *rough*, whole numbers that are products of rounded rows, see core/rounded.c, which are
    made in a fraction of the time. Then M has two columns for variables, that of r and that of the
    candidate at work, from exact products of rows of a table, and so are Γ, RSS and all that is
-   decided or written. The covariances of all others with the residual are made of rough rows at
-   each step, and those that come within rounding of the largest once more, of exact ones. Where most
-   do, as when little is left of a node, exact correlations would have cost less: products are counted,
-   and a node that needs more of them than there are is *unclear*, and left to somebody who has S.
+   decided or written. The covariances of others with the residual are made of rough rows at each step,
+   see core/rough.h, and those that come within rounding of the largest once more, of exact ones.
+   Where most do, as when little is left of a node, exact correlations would have cost less: products
+   are counted, and a node that needs more of them than there are is *unclear*, and left to somebody
+   who has S.
 
    The search returns when its share of work is done, and all that it needs to go on is in the arrays
    that it was given: Ctrl-C is heard within the longest of regressions. The scan serves the search
