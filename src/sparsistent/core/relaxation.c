@@ -535,6 +535,13 @@ static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ss
     return Py_BuildValue("dd", gained, largest);
 }
 
+/* The room that a full row of so many entries gets. */
+static Int room_for(Int size) { return size + size / 2 + 16; }
+
+/* All places together through which a row moves before it has so many entries take at most three times
+   the room of the last. */
+static Int most_room(Int size) { return 3 * room_for(size); }
+
 /* New entries (k, m) and (m, k). A row that is full moves to where there is more room. */
 static void append(const Rows *rows, Int k, Int m, double value)
 {
@@ -547,7 +554,7 @@ static void append(const Rows *rows, Int k, Int m, double value)
             memcpy(rows->twin + to, rows->twin + from, here * sizeof(int32_t));
             memcpy(rows->w + to, rows->w + from, here * sizeof(double));
             rows->first[k] = to;
-            rows->room[k] = here + here / 2 + 16;
+            rows->room[k] = room_for(here);
             rows->used[0] += rows->room[k];
         }
         Int slot = rows->first[k] + here;
@@ -628,7 +635,7 @@ static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize
         return NULL;
     Int u = block.size, need = rows.used[0];
     for (Int a = 0; a < u; a++)
-        need += 4 * (rows.size[block.nodes[a]] + u) + 32;
+        need += most_room(rows.size[block.nodes[a]] + u);
     if (rows.sparse && need > rows.capacity)
         return new_floats(0);
     PyObject *amounts = new_floats(u);
@@ -703,7 +710,7 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
                 nodes[found] = node_at(&rows, slot, c);
                 value[found] = w;
                 amounts[found] = fabs(sample * w);
-                need += 4 * (rows.size[nodes[found]] + largest) + 32;
+                need += most_room(rows.size[nodes[found]] + largest);
                 found++;
             }
         }
