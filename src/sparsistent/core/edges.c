@@ -194,13 +194,6 @@ static double correlation(const Search *a, Int k, Int m)
                     : row[m];
 }
 
-/* Whether there is room to know one more correlation in a row. */
-static bool has_room(const Rows *rows, Int k, Int used)
-{
-    return rows->known[k] < rows->room_known[k] ||
-           used + 2 * rows->room_known[k] + 8 <= rows->capacity_known;
-}
-
 /* Let the entry at place c of a sparse row change places with the first that is not known, and know
    its correlation. */
 static void know(const Rows *rows, Int k, Int c, double s)
@@ -237,8 +230,8 @@ static double ask_for_correlations(const Rows *rows, const Search *a, Int k)
     for (Int c = known; unknown > a->reach && c < size; c++)
         if (fabs(rows->w[begin + c]) > a->reach) {
             Int m = rows->column[begin + c], place = rows->twin[begin + c];
-            if (!has_room(rows, k, rows->used[1] + 2 * rows->room_known[m] + 8) ||
-                !has_room(rows, m, rows->used[1] + 2 * rows->room_known[k] + 8))
+            Int need = 2 * (rows->room_known[k] + rows->room_known[m] + 8);
+            if (rows->used[1] + need > rows->capacity_known)
                 return -1.0;
             double s = correlation(a, k, m);
             know(rows, k, c, s);
@@ -247,8 +240,8 @@ static double ask_for_correlations(const Rows *rows, const Search *a, Int k)
     return least(unknown, a->reach);
 }
 
-/* Take the gains in row k of W, and its bound. Returns false, and does nothing, where there is no
-   room to know the correlations that this takes. */
+/* Take the gains in row k of W, and its bound. Returns false where there is no room to know all the
+   correlations that this takes: those that are known by then stay. */
 static bool look_at_row(const Rows *rows, const Search *a, Int k, double need)
 {
     double hidden = 0.0;

@@ -110,7 +110,7 @@ class Candidates:
             )
             if i != kernels.NO_ROOM:
                 return (min(i, j), max(i, j), gain) if i >= 0 else None
-            rows.grow()
+            rows.grow_known()
 
     def count(self) -> int:
         """About how many pairs there are above the threshold: two rows have the same pair."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.screening import StrongPairs, strong_pairs
-from sparsistent.greedy.graph import Integers, with_room
+from sparsistent.greedy.graph import Integers, doubled, with_room
 
 Places = NDArray[np.int32]
 BlockArrays = tuple[Array, Integers, Places, Integers, Places]
@@ -44,8 +44,8 @@ MOST_CANDIDATES = 0.05
 ROOM = 32
 # A row has room for so many entries more before it moves.
 SPARE_ROOM = 24
-# What grows with the entries of sparse rows.
-ARRAYS = ("column", "twin", "w", "s")
+# What sparse rows have of each entry.
+ENTRIES = ("column", "twin", "w")
 # Where no threshold says who is one, so many variables are asked whether they have correlations of
 # more than so many standard deviations, and, if nobody knows the number of samples, of more than
 # this.
@@ -83,7 +83,7 @@ class CovarianceRows:
         own = {name: getattr(self, name).copy() for name in names}
         if self.is_dense:
             return replace(self, **own, w=self.w.copy())
-        for name in ARRAYS:
+        for name in (*ENTRIES, "s"):
             values, used = getattr(self, name), self.used[int(name == "s")]
             own[name] = with_room(values[:used], values.size)
         return replace(self, **own)
@@ -184,9 +184,12 @@ class CovarianceRows:
     def grow(self) -> None:
         """Have twice the room for entries of sparse rows."""
         # One after the other, so that no two are in memory twice.
-        for name in ARRAYS:
-            values = getattr(self, name)
-            setattr(self, name, with_room(values, 2 * values.size))
+        for name in ENTRIES:
+            setattr(self, name, doubled(getattr(self, name)))
+
+    def grow_known(self) -> None:
+        """Have twice the room for their correlations."""
+        self.s = doubled(self.s)
 
 
 def new_block(nodes: Integers, place: Places) -> BlockArrays:
