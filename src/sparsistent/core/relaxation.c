@@ -216,7 +216,7 @@ typedef struct {
 typedef struct {
     Ints starts;
     bool comes;
-    double target, tolerance, smallest;
+    double target, tolerance, near, far, smallest;
     Int limit;
 } Order;
 
@@ -256,6 +256,18 @@ static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edge
     }
 }
 
+/* Whether a node is wrong by more than a limit. What is wrong is its covariance with nodes near the
+   starts. Where it is not near them itself, nobody decides on that, and it may be wrong by more. */
+static bool is_wrong(const Block *block, const Order *order, double pending, double limit, Int a)
+{
+    if (pending <= limit || pending > order->far * limit)
+        return pending > limit;
+    for (Int start = 0; start < order->starts.size; start++)
+        if (block->state[start] < LOADED || fabs(block->V[start * block->size + a]) > order->near)
+            return true;
+    return false;
+}
+
 static double put_right(const Block *block, const Rows *rows, const Edges *edges,
                         const Estimate *estimate, Order order, const Scratch *scratch)
 {
@@ -284,7 +296,7 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
                 return share;
             limit_now = most(0.5 * limit_now, tolerance);
             for (Int a = 0; a < u; a++)
-                if (estimate->pending[nodes[a]] > limit_now) {
+                if (is_wrong(block, &order, estimate->pending[nodes[a]], limit_now, a)) {
                     queue[(head + length++) % u] = a;
                     waiting[a] = true;
                 }
@@ -356,7 +368,7 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             estimate->cost[e] = estimate->cost_tops[e / EDGE_BLOCK] = UNKNOWN;
             double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
             estimate->pending[other] += fabs(theta) * largest * weight;
-            if (estimate->pending[other] > limit_now && !waiting[m]) {
+            if (!waiting[m] && is_wrong(block, &order, estimate->pending[other], limit_now, m)) {
                 Int last = head + length++;
                 queue[last < u ? last : last - u] = m;
                 waiting[m] = true;
@@ -366,8 +378,8 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
     }
 }
 
-/* Puts nodes right, from ``starts`` on, until nothing above the tolerance is pending. Rows of V are
-   loaded when they are needed. Where an edge between the two starts has just come, W moves towards
+/* Puts nodes right, from ``starts`` on, until nothing above the tolerance is pending, or above ``far``
+   times that where no start has a covariance above ``near``. Rows of V are loaded when they are needed. Where an edge between the two starts has just come, W moves towards
    ``target`` there. By how much Θ changes is added to ``change`` and ``change_diagonal``. Returns the
    share of its way that the edge has come, 0 where that failed or the limit of updates was reached. */
 static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t count)
@@ -392,6 +404,8 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     order.comes = integer(&args);
     order.target = number(&args);
     order.tolerance = number(&args);
+    order.near = number(&args);
+    order.far = number(&args);
     order.smallest = number(&args);
     order.limit = integer(&args);
     if (!complete(&args))

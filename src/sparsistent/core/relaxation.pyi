@@ -55,6 +55,8 @@ def relax(
     comes: bool,
     target: float,
     tolerance: float,
+    near: float,
+    far: float,
     smallest: float,
     limit: int,
     /,

@@ -34,8 +34,12 @@ FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
 # Entries of W that change by less than this share of the tolerance may be left as they are.
 DROP_SHARE = 0.8
-# Nodes with a covariance above this are near each other; most nodes around which one block is made.
+# Nodes with a covariance above this are near each other. Of sparse rows, one that is not near the
+# pair that has changed may be wrong by so many times the tolerance: in its covariance with nodes near
+# that pair, which is too small for anybody to decide on.
 NEAR = 0.03
+FAR = 4.0
+# Most nodes around which one block is made.
 MOST_STARTS = 32
 # Up to this many variables, and where it has more than this share of them, a block is all of W.
 SMALL = 128
@@ -95,6 +99,7 @@ class FittedGraph:
     resolution: float = RESOLUTION
     p: int = field(init=False)
     tolerance: float = field(init=False)
+    far: float = field(init=False)
     drop: float = field(init=False)
     graph: Graph = field(init=False)
     theta: Array = field(init=False)
@@ -130,6 +135,7 @@ class FittedGraph:
         self.tolerance = TOLERANCE * self.resolution if self.p > FEW else TOLERANCE_FOR_FEW
         if self.is_crowded:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
+        self.far = 1.0 if self.rows.is_dense else FAR
         self.drop = DROP_SHARE * self.tolerance
 
     @property
@@ -210,8 +216,8 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
 
     Of few variables, what that makes of the loss is counted with the next change of the graph.
     """
-    change, pair, tolerance = Change(), np.array([i, j]), fit.tolerance
-    fit.tolerance *= share
+    change, pair, tolerance, far = Change(), np.array([i, j]), fit.tolerance, fit.far
+    fit.tolerance, fit.far = share * tolerance, 1.0
     try:
         if fit.is_small:
             change.everywhere = True
@@ -222,7 +228,7 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
         if done == 0.0:
             solve_components(fit, pair, change)
     finally:
-        fit.tolerance = tolerance
+        fit.tolerance, fit.far = tolerance, far
     return change
 
 
@@ -293,7 +299,7 @@ def _finish(
 def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
     """Put all of these nodes right that are wrong by more than the tolerance, and what follows."""
     while True:
-        loose = nodes[fit.pending[nodes] > fit.tolerance]
+        loose = nodes[fit.pending[nodes] > fit.far * fit.tolerance]
         if loose.size == 0:
             return
         share, reached = _relax(fit, loose[:MOST_STARTS], False, DROP_SHARE, 0.0, change)
@@ -382,6 +388,8 @@ def _relax_block(
         comes,
         target,
         tolerance,
+        NEAR,
+        fit.far,
         LEAST_VARIANCE,
         limit,
     )
