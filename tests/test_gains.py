@@ -87,6 +87,5 @@ def test_an_edge_that_is_worth_nothing_may_cost_less_than_nothing():
     fit = FittedGraph(dense_rows(S))
     insert_edge(fit, 0, 1)
     insert_edge(fit, 1, 2)
-    fit.cost[:2] = 0.1, -1e-17
-    fit.cost_tops[0] = -1e-17
+    fit.cost[:2], fit.stale[0] = [0.1, -1e-17], 0
     assert Candidates(fit, 0.01).cheapest_edge(0.05) == (1, -1e-17)

@@ -61,15 +61,6 @@ static PyObject *as_tuple(Pair pair)
 
 LARGEST_OF
 
-/* The least of some numbers that are not negative. */
-VECTORISED static double least_of(const double *x, Int n)
-{
-    Int bits = magnitude(INFINITY);
-    for (Int k = 0; k < n; k++)
-        bits = least_int(bits, magnitude(x[k]));
-    return of_magnitude(bits);
-}
-
 /* How many entries of W differ from those of S by more than that. */
 VECTORISED static Int count_different(const double *s, const double *w, Int size, double need)
 {
@@ -124,33 +115,48 @@ static PyObject *best_of_all(PyObject *module, PyObject *const *values, Py_ssize
     return as_tuple(best);
 }
 
-/* ``tops`` has the least cost of each block of edges, UNKNOWN where one of them has changed. */
+/* What an edge costs, where that is not known taken afresh. */
+static double cost_at(const Matrix *edges, Int e)
+{
+    double *value = edges->at + EDGE_VALUES * e;
+    /* Rounding can make less than nothing of an edge that is worth nothing. */
+    if (value[COST] == UNKNOWN)
+        value[COST] = most(cost_of(value[SAMPLE], value[SAMPLE], value[THETA]), 0.0);
+    return value[COST];
+}
+
+/* The one of two edges that costs less, or else the first. */
+static Int cheaper(const Matrix *edges, Int e, Int f)
+{
+    double one = cost_at(edges, e), other = cost_at(edges, f);
+    return one < other || (one == other && e < f) ? e : f;
+}
+
+/* ``cheapest`` is the number found the last time. Only if that edge has changed, or is none any more,
+   others than those that are stale can be the cheapest now. */
 static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("cheapest_edge", values, count);
-    Floats theta = floats(&args), sample = floats(&args);
-    Int kept = integer(&args), end = integer(&args);
-    Floats cost = floats(&args), tops = floats(&args);
+    Matrix edges = matrix(&args);
+    Int *stale = ints(&args).at, kept = integer(&args), end = integer(&args), cheapest = integer(&args);
     if (!complete(&args))
         return NULL;
-    Int blocks = (end + EDGE_BLOCK - 1) / EDGE_BLOCK;
-    for (Int b = 0; b < blocks; b++)
-        if (tops.at[b] == UNKNOWN) {
-            Int first = most_int(b * EDGE_BLOCK, kept), last = least_int((b + 1) * EDGE_BLOCK, end);
-            for (Int e = first; e < last; e++)
-                /* Rounding can make less than nothing of an edge that is worth nothing. */
-                if (cost.at[e] == UNKNOWN)
-                    cost.at[e] = most(cost_of(sample.at[e], sample.at[e], theta.at[e]), 0.0);
-            tops.at[b] = least_of(cost.at + first, last - first);
-        }
-    double cheapest = least_of(tops.at, blocks);
-    Int b = 0;
-    while (b < blocks - 1 && tops.at[b] != cheapest)
-        b++;
-    Int e = most_int(b * EDGE_BLOCK, kept);
-    while (e < end - 1 && cost.at[e] != cheapest)
-        e++;
-    return PyLong_FromLongLong(e);
+    bool among_all = cheapest < kept || cheapest >= end ||
+                     edges.at[EDGE_VALUES * cheapest + COST] == UNKNOWN;
+    if (among_all)
+        cheapest = kept;
+    for (Int c = 1; c <= stale[0]; c++) {
+        Int e = stale[c];
+        if (e < kept || e >= end)
+            /* Not UNKNOWN, which would say that it is among the stale. */
+            edges.at[EDGE_VALUES * e + COST] = 0.0;
+        else
+            cheapest = cheaper(&edges, cheapest, e);
+    }
+    stale[0] = 0;
+    for (Int e = kept; among_all && e < end; e++)
+        cheapest = cheaper(&edges, cheapest, e);
+    return PyLong_FromLongLong(cheapest);
 }
 
 /* ``height`` is the root of the largest gain in a row when it was last looked at, or more, and
@@ -412,7 +418,11 @@ PyMODINIT_FUNC PyInit_edges(void)
     PyObject *module = new_module(&definition);
     if (module != NULL) {
         PyModule_AddIntMacro(module, NODE_BLOCK);
-        PyModule_AddIntMacro(module, EDGE_BLOCK);
+        PyModule_AddIntMacro(module, THETA);
+        PyModule_AddIntMacro(module, SAMPLE);
+        PyModule_AddIntMacro(module, CHANGE);
+        PyModule_AddIntMacro(module, COST);
+        PyModule_AddIntMacro(module, EDGE_VALUES);
         PyModule_AddIntMacro(module, NO_ROOM);
         PyModule_AddObject(module, "UNKNOWN", PyFloat_FromDouble(UNKNOWN));
         PyModule_AddObject(module, "BARRED", PyFloat_FromDouble(BARRED));

@@ -15,7 +15,11 @@ Rows = tuple[
     NDArray[float64],
 ]
 NODE_BLOCK: int
-EDGE_BLOCK: int
+THETA: int
+SAMPLE: int
+CHANGE: int
+COST: int
+EDGE_VALUES: int
 NO_ROOM: int
 UNKNOWN: float
 BARRED: float
@@ -66,12 +70,11 @@ def best_beside(
     /,
 ) -> float: ...
 def cheapest_edge(
-    theta: NDArray[float64],
-    sample: NDArray[float64],
+    edges: NDArray[float64],
+    stale: NDArray[int64],
     kept: int,
     end: int,
-    cost: NDArray[float64],
-    tops: NDArray[float64],
+    cheapest: int,
     /,
 ) -> int: ...
 def update_bounds(

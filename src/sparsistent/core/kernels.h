@@ -36,9 +36,8 @@
 #define BARRED -1e300
 /* What correlations in two bytes have for one. */
 #define ONE 16384
-/* Nodes whose largest gain is kept as one number, and edges whose least cost is. */
+/* Nodes whose largest gain is kept as one number. */
 #define NODE_BLOCK 128
-#define EDGE_BLOCK 32
 
 /* One binary serves all processors of a family: loops marked so are compiled once for each set of
    vector instructions, and the best is chosen when the module is loaded. */

@@ -210,7 +210,8 @@ VECTORISED static void add_to(double *restrict row, const double *restrict step,
 }
 
 typedef struct {
-    double *theta, *theta_diagonal, *sample, *cost, *cost_tops, *change, *change_diagonal, *pending;
+    double *values, *theta_diagonal, *change_diagonal, *pending;
+    Int *stale;
 } Estimate;
 
 typedef struct {
@@ -242,12 +243,8 @@ static void ask_for_rows(const Block *block, const Rows *rows, const Edges *edge
     Int begin = edges->begin[node];
     for (Int slot = begin - 1; rows->sparse && slot < begin + edges->degree[node]; slot++) {
         Int k = slot < begin ? node : edges->neighbor[slot], a = block->place[k];
-        if (slot >= begin) {
-            ASK_FOR(estimate->theta + edges->edge[slot]);
-            ASK_FOR(estimate->sample + edges->edge[slot]);
-            ASK_FOR(estimate->change + edges->edge[slot]);
-            ASK_FOR(estimate->cost + edges->edge[slot]);
-        }
+        if (slot >= begin)
+            ASK_FOR(estimate->values + EDGE_VALUES * edges->edge[slot]);
         if (a < 0 || block->state[a] != ABSENT)
             continue;
         block->state[a] = COMING;
@@ -362,10 +359,13 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
         estimate->pending[node] = 0.0;
         for (Int a = 0; a < width; a++) {
             Int e = edges->edge[slot + a], m = member[a], other = nodes[m];
-            double theta = -beta[a] / variance;
-            estimate->change[e] += theta - estimate->theta[e];
-            estimate->theta[e] = theta;
-            estimate->cost[e] = estimate->cost_tops[e / EDGE_BLOCK] = UNKNOWN;
+            double theta = -beta[a] / variance, *value = estimate->values + EDGE_VALUES * e;
+            value[CHANGE] += theta - value[THETA];
+            value[THETA] = theta;
+            if (value[COST] != UNKNOWN) {
+                value[COST] = UNKNOWN;
+                estimate->stale[++estimate->stale[0]] = e;
+            }
             double weight = most(1.0 / estimate->theta_diagonal[other], SHARP);
             estimate->pending[other] += fabs(theta) * largest * weight;
             if (!waiting[m] && is_wrong(block, &order, estimate->pending[other], limit_now, m)) {
@@ -380,7 +380,8 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
 
 /* Puts nodes right, from ``starts`` on, until nothing above the tolerance is pending, or above ``far``
    times that where no start has a covariance above ``near``. Rows of V are loaded when they are needed. Where an edge between the two starts has just come, W moves towards
-   ``target`` there. By how much Θ changes is added to ``change`` and ``change_diagonal``. Returns the
+   ``target`` there. By how much Θ changes is added to what stands with the edges and in
+   ``change_diagonal``. Returns the
    share of its way that the edge has come, 0 where that failed or the limit of updates was reached. */
 static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
@@ -390,14 +391,11 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
     Edges edges = take_edges(&args);
     Estimate estimate;
     Arguments items = group(&args);
-    estimate.theta = floats(&items).at;
+    estimate.values = matrix(&items).at;
     estimate.theta_diagonal = floats(&items).at;
-    estimate.sample = floats(&items).at;
-    estimate.cost = floats(&items).at;
-    estimate.cost_tops = floats(&items).at;
-    estimate.change = floats(&items).at;
     estimate.change_diagonal = floats(&items).at;
     estimate.pending = floats(&items).at;
+    estimate.stale = ints(&items).at;
     close_group(&args, &items);
     Order order;
     order.starts = ints(&args);
@@ -438,7 +436,7 @@ static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t cou
 }
 
 /* By how much Θ has changed at each node of a block, at most; returns the largest. */
-static double sizes_of_change(const Block *block, const Edges *edges, const double *change,
+static double sizes_of_change(const Block *block, const Edges *edges, const double *values,
                               const double *change_diagonal, double *size)
 {
     double largest = 0.0;
@@ -449,7 +447,7 @@ static double sizes_of_change(const Block *block, const Edges *edges, const doub
             Int k = block->nodes[a], begin = edges->begin[k];
             size[a] = fabs(change_diagonal[k]);
             for (Int slot = begin; slot < begin + edges->degree[k]; slot++)
-                size[a] = most(size[a], fabs(change[edges->edge[slot]]));
+                size[a] = most(size[a], fabs(values[EDGE_VALUES * edges->edge[slot] + CHANGE]));
             largest = most(largest, size[a]);
         }
     }
@@ -457,7 +455,7 @@ static double sizes_of_change(const Block *block, const Edges *edges, const doub
 }
 
 /* I − V_TT Δ row by row, and its trace. */
-static double moved_rows(const Block *block, const Edges *edges, const double *change,
+static double moved_rows(const Block *block, const Edges *edges, const double *values,
                          const double *change_diagonal, const double *size, double limit,
                          const Int *T, Int count, double *out)
 {
@@ -469,7 +467,8 @@ static double moved_rows(const Block *block, const Edges *edges, const double *c
         for (Int slot = begin - 1; slot < begin + edges->degree[k]; slot++) {
             bool own = slot < begin;
             Int a = own ? T[y] : block->place[edges->neighbor[slot]];
-            double value = own ? change_diagonal[k] : change[edges->edge[slot]];
+            double value = own ? change_diagonal[k]
+                               : values[EDGE_VALUES * edges->edge[slot] + CHANGE];
             if (a >= 0 && size[a] > limit)
                 for (Int x = 0; x < count; x++)
                     line[x] -= block->V[a * block->size + T[x]] * value;
@@ -510,14 +509,13 @@ static double log_determinant(double *A, Int n)
 }
 
 /* With T the nodes whose entries of Θ have changed most, by Δ, at most ``limit`` of them, the loss
-   has changed by tr(V_TT Δ) + log det(I − V_TT Δ). Afterwards ``change`` and ``change_diagonal`` are
-   zero. */
+   has changed by tr(V_TT Δ) + log det(I − V_TT Δ). Afterwards all changes are zero. */
 static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("change_of_loss", values, count);
     Block block = take_block(&args);
     Edges edges = take_edges(&args);
-    double *change = floats(&args).at, *change_diagonal = floats(&args).at;
+    double *edge_values = matrix(&args).at, *change_diagonal = floats(&args).at;
     Int limit = integer(&args), u = block.size, found = limit + 1;
     if (!complete(&args))
         return NULL;
@@ -527,7 +525,7 @@ static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ss
         return PyErr_NoMemory();
     double *moved = size + u;
     Int *T = (Int *)(moved + room * room);
-    double largest = sizes_of_change(&block, &edges, change, change_diagonal, size);
+    double largest = sizes_of_change(&block, &edges, edge_values, change_diagonal, size);
     double bar = 0.5 * LEAST_SHARE * largest;
     while (found > limit) {
         found = 0;
@@ -536,14 +534,15 @@ static PyObject *change_of_loss(PyObject *module, PyObject *const *values, Py_ss
             if (size[a] > bar)
                 T[found++] = a;
     }
-    double trace = moved_rows(&block, &edges, change, change_diagonal, size, bar, T, found, moved);
+    double trace =
+        moved_rows(&block, &edges, edge_values, change_diagonal, size, bar, T, found, moved);
     double gained = (double)found - trace + log_determinant(moved, found);
     for (Int a = 0; a < u; a++)
         if (size[a] > 0.0) {
             Int k = block.nodes[a], begin = edges.begin[k];
             change_diagonal[k] = 0.0;
             for (Int slot = begin; slot < begin + edges.degree[k]; slot++)
-                change[edges.edge[slot]] = 0.0;
+                edge_values[EDGE_VALUES * edges.edge[slot] + CHANGE] = 0.0;
         }
     free(size);
     return Py_BuildValue("dd", gained, largest);

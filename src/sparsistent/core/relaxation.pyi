@@ -21,10 +21,7 @@ Estimate = tuple[
     NDArray[float64],
     NDArray[float64],
     NDArray[float64],
-    NDArray[float64],
-    NDArray[float64],
-    NDArray[float64],
-    NDArray[float64],
+    NDArray[int64],
 ]
 Entries = tuple[NDArray[int64], NDArray[int64], NDArray[float64]]
 ABSENT: int
@@ -64,7 +61,7 @@ def relax(
 def change_of_loss(
     block: Block,
     edges: Edges,
-    change: NDArray[float64],
+    edge_values: NDArray[float64],
     change_diagonal: NDArray[float64],
     limit: int,
     /,

@@ -10,7 +10,10 @@
    known. ``used`` says where the entries end, and where the correlations do.
 
    Edges are numbered; the slots of node k, ``begin[k]`` to ``begin[k] + degree[k]``, hold its
-   neighbours and the numbers of the edges to them. */
+   neighbours and the numbers of the edges to them. What a search knows of an edge stands together, as
+   edges near each other have numbers that are not: its entries of Θ and S, by how much that of Θ has
+   changed, and what the edge costs, UNKNOWN where its entry of Θ has changed since. The numbers of
+   all those, each once, are in ``stale``, after how many they are. */
 
 #ifndef SPARSISTENT_ROWS_H
 #define SPARSISTENT_ROWS_H
@@ -29,6 +32,8 @@ typedef struct {
     Int *begin, *degree, *neighbor, *edge;
     Int slots;
 } Edges;
+
+enum { THETA, SAMPLE, CHANGE, COST, EDGE_VALUES };
 
 INLINED Rows take_rows(Arguments *args)
 {

@@ -58,6 +58,7 @@ class Candidates:
         self._tops = np.full(blocks, np.inf)
         # Looking at all pairs of few variables is cheaper than knowing which have changed.
         self._few = fit.is_small
+        self._cheapest = -1
         self._all_stale = self._few
         self._error = fit.tolerance
         settled = fit.p <= FEW or fit.is_crowded
@@ -124,9 +125,9 @@ class Candidates:
         fit, error = self.fit, self._error
         while True:
             number = kernels.cheapest_edge(
-                fit.theta, fit.sample, self.kept, fit.graph.n_edges, fit.cost, fit.cost_tops
+                fit.edge_values, fit.stale, self.kept, fit.graph.n_edges, self._cheapest
             )
-            cost = float(fit.cost[number])
+            self._cheapest, cost = number, fit.edge_values.item(number, kernels.COST)
             # An edge that is worth nothing can cost a rounding error less than that.
             close = abs(math.sqrt(max(cost, 0.0)) - math.sqrt(most)) < MARGIN * error
             if error <= self._least_error or not close:

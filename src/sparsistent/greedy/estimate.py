@@ -212,10 +212,11 @@ def _take(
     decrement = -float(_weight(fit) * missing @ step)
     safe = 1.0 if decrement < QUADRATIC else 1.0 / (1.0 + decrement**0.5)
     enough = ENOUGH * _largest(missing)
-    diagonal, theta, length = fit.theta_diagonal, fit.theta, 1.0
+    m, length = fit.graph.n_edges, 1.0
+    diagonal, theta = fit.theta_diagonal, fit.theta[:m].copy()
     while length >= LEAST_LENGTH:
-        fit.theta_diagonal, fit.theta = diagonal + length * step[: fit.p], theta.copy()
-        fit.theta[: fit.graph.n_edges] += length * step[fit.p :]
+        fit.theta_diagonal = diagonal + length * step[: fit.p]
+        fit.theta[:m] = theta + length * step[fit.p :]
         with suppress(np.linalg.LinAlgError):
             left = _missing(fit, inverse)
             if length <= safe or _largest(left) <= enough:

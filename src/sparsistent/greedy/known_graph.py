@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from sparsistent.core import edges as gains
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.likelihood import Certificate
 from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments
@@ -74,7 +75,7 @@ def _closed_form(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
     """The estimate on a forest: that of each edge alone, added up."""
     fit = _fit(moments, graph, sample)
     gain, slots = sample**2 / (1.0 - sample**2), slice(2 * graph.n_edges)
-    fit.theta = -sample / (1.0 - sample**2)
+    fit.theta[:] = -sample / (1.0 - sample**2)
     fit.theta_diagonal += np.bincount(graph.neighbor[slots], gain[graph.edge[slots]], graph.p)
     return fit
 
@@ -92,7 +93,7 @@ def _from_regressions(moments: Moments, graph: Graph, sample: Array) -> FittedGr
         diagonal[nodes] = 1.0 / variance
         value[places] = -coefficients / variance[:, None]
     fit = _fit(moments, graph, sample)
-    fit.theta = np.asarray(np.bincount(graph.edge[: 2 * m], 0.5 * value, m), np.float64)
+    fit.theta[:] = np.bincount(graph.edge[: 2 * m], 0.5 * value, m)
     fit.theta_diagonal = diagonal
     return fit
 
@@ -116,5 +117,6 @@ def _identity(p: int) -> Entries:
 def _fit(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
     none = np.zeros(0, np.int64)
     fit = FittedGraph(sparse_rows(moments, StrongPairs(none, none, np.zeros(0)), spare=0))
-    fit.graph, fit.sample = graph, sample
+    fit.graph, fit.edge_values = graph, np.zeros((sample.size, gains.EDGE_VALUES))
+    fit.sample[:] = sample
     return fit

@@ -65,10 +65,7 @@ DRIFT = 0.1
 AUDIT = 100
 BELOW_ONE = 1.0 - 1e-12
 # What changes in a fit, and in its graph.
-FIT_ARRAYS = (
-    *("theta", "theta_diagonal", "change", "change_diagonal"),
-    *("sample", "cost", "cost_tops", "pending"),
-)
+FIT_ARRAYS = ("edge_values", "stale", "theta_diagonal", "change_diagonal", "pending")
 GRAPH_ARRAYS = ("first", "degree", "neighbor", "edge", "ends", "_room")
 
 

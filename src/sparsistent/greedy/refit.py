@@ -23,7 +23,7 @@ from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import LEAST_VARIANCE, Array
 from sparsistent.core.newton import newton
 from sparsistent.greedy.covariance_rows import MOST_DENSE, CovarianceRows, Places, new_block
-from sparsistent.greedy.graph import Graph, Integers, doubled
+from sparsistent.greedy.graph import Graph, Integers, doubled, with_room
 
 # No node may be wrong by more than this share of the resolution when a step's refit ends; for few
 # variables the last digits cost nothing, and where many are all correlated each costs a lot.
@@ -89,10 +89,11 @@ class NoEstimateError(ValueError):
 class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
-    Entries of W that change by at most ``drop`` may be left as they are. ``change`` is what Θ has
-    changed by since the loss was last brought up to date; of a dense W it is taken afresh after
-    ``refresh`` refits. ``cost`` is what each edge costs to remove, and ``cost_tops`` the least of
-    each block of them, where they are known.
+    Entries of W that change by at most ``drop`` may be left as they are. ``edge_values`` has a row
+    for each edge: ``theta`` and ``sample``, its entries of Θ and S; ``change``, what Θ has changed
+    by since the loss was last brought up to date (of a dense W it is taken afresh after ``refresh``
+    refits); and ``cost``, what it costs to remove. The numbers of edges whose cost is not known are
+    in ``stale``, after how many they are.
     """
 
     rows: CovarianceRows
@@ -102,12 +103,9 @@ class FittedGraph:
     far: float = field(init=False)
     drop: float = field(init=False)
     graph: Graph = field(init=False)
-    theta: Array = field(init=False)
-    sample: Array = field(init=False)
-    cost: Array = field(init=False)
-    cost_tops: Array = field(init=False)
+    edge_values: Array = field(init=False)
+    stale: Integers = field(init=False)
     theta_diagonal: Array = field(init=False)
-    change: Array = field(init=False)
     change_diagonal: Array = field(init=False)
     pending: Array = field(init=False)
     loss: float = field(init=False)
@@ -117,9 +115,8 @@ class FittedGraph:
         self.p = p = len(self.rows.source)
         self._set_tolerance()
         self.graph = Graph(p)
-        self.theta, self.sample, self.change = np.zeros((3, len(self.graph.ends)))
-        self.cost = np.full(len(self.graph.ends), gains.UNKNOWN)
-        self.cost_tops = np.full(len(self.graph.ends), gains.UNKNOWN)
+        self.edge_values = np.zeros((len(self.graph.ends), gains.EDGE_VALUES))
+        self.stale = np.zeros(len(self.graph.ends) + 1, np.int64)
         self.theta_diagonal = np.ones(p)
         self.pending, self.change_diagonal = np.zeros((2, p))
         self.loss = float(p)
@@ -137,6 +134,33 @@ class FittedGraph:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
         self.far = 1.0 if self.rows.is_dense else FAR
         self.drop = DROP_SHARE * self.tolerance
+
+    @property
+    def theta(self) -> Array:
+        """Entries of Θ on the edges."""
+        return self.edge_values[:, gains.THETA]
+
+    @property
+    def sample(self) -> Array:
+        """Entries of S on the edges."""
+        return self.edge_values[:, gains.SAMPLE]
+
+    @property
+    def change(self) -> Array:
+        """What entries of Θ have changed by that the loss does not know of yet."""
+        return self.edge_values[:, gains.CHANGE]
+
+    @property
+    def cost(self) -> Array:
+        """What the edges cost to remove."""
+        return self.edge_values[:, gains.COST]
+
+    def forget_cost(self, number: int) -> None:
+        """The entry of Θ has changed on an edge."""
+        if self.edge_values[number, gains.COST] != gains.UNKNOWN:
+            self.edge_values[number, gains.COST] = gains.UNKNOWN
+            self.stale[0] += 1
+            self.stale[self.stale[0]] = number
 
     @property
     def is_crowded(self) -> bool:
@@ -195,13 +219,13 @@ def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
 def delete_edge(fit: FittedGraph, number: int) -> Change:
     """Remove an edge and refit."""
     i, j = fit.graph.ends[number].tolist()
-    size = abs(float(fit.theta[number])) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
-    fit.loss += gains.removal_cost(fit.sample[number], fit.sample[number], fit.theta[number])
+    theta, sample = float(fit.theta[number]), float(fit.sample[number])
+    size = abs(theta) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
+    fit.loss += gains.removal_cost(sample, sample, theta)
     last = fit.graph.unlink(number)
-    for values in (fit.theta, fit.sample, fit.cost, fit.change):
-        values[number] = values[last]
-    fit.change[last] = 0.0
-    fit.cost_tops[[number // gains.EDGE_BLOCK, last // gains.EDGE_BLOCK]] = gains.UNKNOWN
+    fit.forget_cost(number)
+    fit.edge_values[number, : gains.COST] = fit.edge_values[last, : gains.COST]
+    fit.edge_values[last, gains.CHANGE] = 0.0
     change, pair = Change(), np.array([i, j])
     share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
@@ -261,19 +285,19 @@ def precision_matrix(fit: FittedGraph) -> sparse.csr_array:
 def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
     """Add the edge (i, j) to the graph, with a value of 0."""
     number = fit.graph.link(i, j)
-    if number == fit.theta.size:
-        fit.theta, fit.sample = doubled(fit.theta), doubled(fit.sample)
-        fit.change = doubled(fit.change)
-        fit.cost, fit.cost_tops = doubled(fit.cost), doubled(fit.cost_tops)
-    fit.theta[number], fit.sample[number] = 0.0, s
-    fit.cost[number] = fit.cost_tops[number // gains.EDGE_BLOCK] = gains.UNKNOWN
+    if number == len(fit.edge_values):
+        fit.edge_values = doubled(fit.edge_values)
+        fit.stale = with_room(fit.stale, len(fit.edge_values) + 1)
+    fit.forget_cost(number)
+    fit.edge_values[number, gains.THETA] = 0.0
+    fit.edge_values[number, gains.SAMPLE] = s
 
 
 def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     """Add the edge (i, j) between two components: the estimate has a closed form."""
     link(fit, i, j, s)
     rows, gain = fit.rows, s * s / (1.0 - s * s)
-    fit.theta[fit.graph.n_edges - 1] = -s / (1.0 - s * s)
+    fit.edge_values[fit.graph.n_edges - 1, gains.THETA] = -s / (1.0 - s * s)
     fit.theta_diagonal[i] += gain
     fit.theta_diagonal[j] += gain
     fit.loss += math.log1p(-s * s)
@@ -375,14 +399,11 @@ def _relax_block(
         fit.rows.arrays,
         fit.graph.arrays,
         (
-            fit.theta,
+            fit.edge_values,
             fit.theta_diagonal,
-            fit.sample,
-            fit.cost,
-            fit.cost_tops,
-            fit.change,
             fit.change_diagonal,
             fit.pending,
+            fit.stale,
         ),
         starts,
         comes,
@@ -401,7 +422,7 @@ def _note_loss(fit: FittedGraph, block: Block) -> None:
         _take_loss_of_dense(fit)
         return
     change, largest = kernels.change_of_loss(
-        block, fit.graph.arrays, fit.change, fit.change_diagonal, MOST_MOVED
+        block, fit.graph.arrays, fit.edge_values, fit.change_diagonal, MOST_MOVED
     )
     if largest > ABRUPT and fit.rows.is_dense and not fit.is_crowded:
         _take_loss_of_dense(fit)
@@ -469,7 +490,8 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     np.fill_diagonal(V, 1.0)
     fit.theta_diagonal[nodes] = np.diag(precision)
     fit.theta[edges] = precision[i, j]
-    fit.cost[edges] = fit.cost_tops[edges // gains.EDGE_BLOCK] = gains.UNKNOWN
+    for number in edges.tolist():
+        fit.forget_cost(number)
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full(nodes.size, 2.0)))
