@@ -36,7 +36,7 @@ enum { ABSENT, COMING, LOADED, RIGHT };
 #define ON_THE_WAY 100.0
 /* Entries of sparse rows that change by less than this share of what is dropped stay as they are:
    most of what is far away, and to write it would cost more than all the rest. */
-#define NEGLIGIBLE 0.3
+#define NEGLIGIBLE 0.15
 /* A new edge that must come in smaller steps than this does not come. */
 #define LEAST_STEP 1e-6
 

@@ -32,8 +32,11 @@ TOLERANCE_IN_A_CROWD = 5e-3
 RESOLUTION = 0.1
 FEW = 64
 TOLERANCE_FOR_FEW = 1e-11
-# Entries of W that change by less than this share of the tolerance may be left as they are.
+# Entries of W that change by less than this many times the tolerance may be left as they are.
 DROP_SHARE = 0.8
+DROP_SHARE_WHEN_SPARSE = 1.6
+# Nodes of sparse rows with a covariance up to this many times the tolerance are as good as apart.
+APART = 0.8
 # Nodes with a covariance above this are near each other. Of sparse rows, one that is not near the
 # pair that has changed may be wrong by so many times the tolerance: in its covariance with nodes near
 # that pair, which is too small for anybody to decide on.
@@ -133,7 +136,9 @@ class FittedGraph:
         if self.is_crowded:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
         self.far = 1.0 if self.rows.is_dense else FAR
-        self.drop = DROP_SHARE * self.tolerance
+        self.drop = self.tolerance * (
+            DROP_SHARE if self.rows.is_dense else DROP_SHARE_WHEN_SPARSE
+        )
 
     @property
     def theta(self) -> Array:
@@ -174,7 +179,7 @@ class FittedGraph:
 
     def are_apart(self, w: float) -> bool:
         """Whether two nodes with this covariance count as nodes of two components."""
-        return w == 0.0 or (not self.rows.is_dense and abs(w) <= self.drop)
+        return w == 0.0 or (not self.rows.is_dense and abs(w) <= APART * self.tolerance)
 
 
 class Block(NamedTuple):
@@ -321,12 +326,13 @@ def _finish(
 
 
 def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
-    """Put all of these nodes right that are wrong by more than the tolerance, and what follows."""
+    """Put all of these nodes right that are wrong by more than they may be, and what follows."""
+    limit = fit.far * fit.tolerance
     while True:
-        loose = nodes[fit.pending[nodes] > fit.far * fit.tolerance]
+        loose = nodes[fit.pending[nodes] > limit]
         if loose.size == 0:
             return
-        share, reached = _relax(fit, loose[:MOST_STARTS], False, DROP_SHARE, 0.0, change)
+        share, reached = _relax(fit, loose[:MOST_STARTS], False, fit.drop / limit, 0.0, change)
         if share == 0.0:
             solve_components(fit, loose, change)
             return
