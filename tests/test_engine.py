@@ -18,7 +18,7 @@ from sparsistent.core.factorisation import SMALL, InverseOnGraph, factorise
 from sparsistent.core.moments import column_moments, covariance_moments
 from sparsistent.greedy import covariance_rows, refit
 from sparsistent.greedy.candidates import Candidates, least_difference
-from sparsistent.greedy.estimate import fit_graph
+from sparsistent.greedy.estimate import estimate, fit_graph
 from sparsistent.greedy.global_greedy import global_greedy, screened_rows, search
 from sparsistent.greedy.refit import FittedGraph, insert_edge
 from sparsistent.selection.thresholds import ebic_edge_threshold
@@ -100,6 +100,36 @@ def test_loose_refits_find_the_graph_of_tight_ones(kind, p, seed, monkeypatch, s
     assert len(loose) > 20
     assert np.array_equal(loose.edges(threshold), tight.edges(threshold))
     assert loose[-1].loss == pytest.approx(tight[-1].loss, abs=1e-3)
+
+
+def test_pairs_just_below_the_threshold_are_looked_at_again(monkeypatch, sparse_storage):
+    """With this sample, an error of the refit hides a gain that is above the threshold."""
+    X = GaussianGraphicalModel.grid(14, 14, 0.23).sample(700, random_state=35)
+    moments = column_moments(X, assume_centered=False)
+    threshold = ebic_edge_threshold(700, 196, 0.25)
+    loose, _ = global_greedy(moments, threshold, 0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Candidates, "_look_below", lambda *_: False)
+        blind, _ = global_greedy(moments, threshold, 0.5)
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 10**9)
+    monkeypatch.setattr(refit, "FEW", 10**9)
+    tight, _ = global_greedy(moments, threshold, 0.5)
+    assert len(blind.edges(threshold)) < len(tight.edges(threshold))
+    assert np.array_equal(loose.edges(threshold), tight.edges(threshold))
+
+
+def test_entries_that_are_known_are_right_whatever_is_left_of_far_ones(sparse_storage):
+    """Nodes far from a change may be wrong by more than the tolerance: nobody decides on that."""
+    moments = column_moments(table("grid", 400, 0), assume_centered=False)
+    _, fit = global_greedy(moments, ebic_edge_threshold(N_SAMPLES, 400), 0.5)
+    rows, W = fit.rows, np.linalg.inv(estimate(fit)[0].toarray())
+    errors = [
+        (W[k, rows.column[first : first + size]] - rows.row(k))[: rows.known[k]]
+        for k, (first, size) in enumerate(zip(rows.first, rows.size, strict=True))
+    ]
+    assert fit.pending.max() > fit.tolerance
+    assert np.abs(np.concatenate(errors)).max() < 3 * fit.tolerance
+    assert np.concatenate(errors).std() < 0.3 * fit.tolerance
 
 
 @pytest.mark.parametrize("kind", ["chain", "grid", "random"])
@@ -201,6 +231,33 @@ def test_bounds_hold_for_pairs_whose_correlation_nobody_has_asked_for(kind, spar
         assert (candidates._bound[above] >= largest[above] * (1 - 1e-9)).all()
     assert fit.graph.n_edges > 60
     assert hidden > 0
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cheapest_edge_while_edges_come_and_go(storage, seed, monkeypatch):
+    """However many do between two looks, and with edges that must stay."""
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0 if storage == "sparse" else 10**9)
+    monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+    rng, kept = np.random.default_rng(seed), 2
+    moments = column_moments(table("grid", 81, seed), assume_centered=False)
+    fit = FittedGraph(screened_rows(moments, 0.01), 0.01)
+    candidates = Candidates(fit, 0.01, kept)
+    for _ in range(60):
+        for _ in range(rng.integers(1, 12)):
+            if fit.graph.n_edges > kept + 2 and rng.random() < 0.4:
+                number = int(rng.integers(kept, fit.graph.n_edges))
+                candidates.update(refit.delete_edge(fit, number))
+            else:
+                i, j, _ = candidates.best_pair()
+                candidates.update(insert_edge(fit, i, j))
+        m = fit.graph.n_edges
+        if m > kept:
+            number, cost = candidates.cheapest_edge(np.inf)
+            costs = [removal_cost(s, s, theta) for theta, s in fit.edge_values[kept:m, :2].tolist()]
+            assert number == kept + np.argmin(costs)
+            assert cost == costs[number - kept]
+            assert fit.stale[0] == 0
 
 
 def gain_of_pairs(S, W):

@@ -394,6 +394,44 @@ static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize
     return PyFloat_FromDouble(best);
 }
 
+/* How many pairs have a gain above ``low``, up to ``high``, and which, unless there is nowhere to write. */
+static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *pairs)
+{
+    double need = least_difference(low);
+    Int found = 0;
+    for (Int k = 0; k < p; k++) {
+        const double *s = rows->s + rows->first_known[k], *w = rows->w + rows->first[k];
+        for (Int c = 0; c < rows->known[k]; c++) {
+            Int m = node_at(rows, rows->first[k] + c, c);
+            if (m <= k || fabs(s[c] - w[c]) <= need || s[c] == BARRED)
+                continue;
+            double gain = gain_of(s[c], w[c]);
+            if (gain <= low || gain > high)
+                continue;
+            if (pairs != NULL) {
+                pairs[2 * found] = k;
+                pairs[2 * found + 1] = m;
+            }
+            found++;
+        }
+    }
+    return found;
+}
+
+static PyObject *close_pairs(PyObject *module, PyObject *const *values, Py_ssize_t count)
+{
+    Arguments args = arguments("close_pairs", values, count);
+    Rows rows = take_rows(&args);
+    Int p = integer(&args);
+    double low = number(&args), high = number(&args);
+    if (!complete(&args))
+        return NULL;
+    PyObject *pairs = new_ints(2 * pairs_between(&rows, p, low, high, NULL));
+    if (pairs != NULL)
+        pairs_between(&rows, p, low, high, data(pairs));
+    return pairs;
+}
+
 static PyMethodDef kernels[] = {
     KERNEL(coordinate_gain,
            "Largest drop of the loss when one entry of the precision moves and all others stay."),
@@ -404,6 +442,7 @@ static PyMethodDef kernels[] = {
            "have none."),
     KERNEL(entry, "W_ij, and S_ij where it is known, else None."),
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
+    KERNEL(close_pairs, "The pairs whose gain is above one number, up to another: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
     KERNEL(update_bounds, "Bounds of the gains in rows of W after a change by at most so much."),
     END_OF_KERNELS,

@@ -69,6 +69,13 @@ def best_beside(
     strong: float,
     /,
 ) -> float: ...
+def close_pairs(
+    rows: Rows,
+    p: int,
+    low: float,
+    high: float,
+    /,
+) -> NDArray[int64]: ...
 def cheapest_edge(
     edges: NDArray[float64],
     stale: NDArray[int64],

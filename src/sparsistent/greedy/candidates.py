@@ -67,16 +67,33 @@ class Candidates:
     def best_pair(self) -> tuple[int, int, float] | None:
         """The pair outside the graph with the largest gain, if that is above the threshold.
 
-        Where its lead may be an error of the refit, the refit is made tighter.
+        Where its lead may be an error of the refit, or where pairs may be below the threshold only
+        by such an error, the refit is made tighter.
         """
-        error = self._error
-        while (pair := self._best_pair()) is not None:
+        error, settled = self._error, set[tuple[int, int]]()
+        while True:
+            pair = self._best_pair()
+            if pair is None:
+                if not self._look_below(settled):
+                    return None
+                continue
             i, j, gain = pair
             if error <= self._least_error or not self._is_close(i, j, gain, error):
                 return pair
             error *= TIGHTER
             self.update(tighten(self.fit, i, j, error / self._error))
-        return None
+
+    def _look_below(self, settled: set[tuple[int, int]]) -> bool:
+        """Refit tighter around pairs just below the threshold, but for those that are settled."""
+        if self._error <= self._least_error:
+            return False
+        level = max(math.sqrt(self.threshold) - MARGIN * self._error, 0.0) ** 2
+        found = kernels.close_pairs(self.fit.rows.arrays, self.fit.p, level, self.threshold)
+        close = {(i, j) for i, j in found.reshape(-1, 2).tolist()} - settled
+        for i, j in sorted(close):
+            self.update(tighten(self.fit, i, j, LEAST_ERROR))
+        settled |= close
+        return bool(close)
 
     def _is_close(self, i: int, j: int, gain: float, error: float) -> bool:
         """Whether a pair's lead over the threshold or a competitor may come from an error of W."""

@@ -38,8 +38,8 @@ DROP_SHARE_WHEN_SPARSE = 1.6
 # Nodes of sparse rows with a covariance up to this many times the tolerance are as good as apart.
 APART = 0.8
 # Nodes with a covariance above this are near each other. Of sparse rows, one that is not near the
-# pair that has changed may be wrong by so many times the tolerance: in its covariance with nodes near
-# that pair, which is too small for anybody to decide on.
+# pair that has changed may be wrong by so many times the tolerance: in its covariance with nodes
+# near that pair, which is too small for anybody to decide on.
 NEAR = 0.03
 FAR = 4.0
 # Most nodes around which one block is made.
@@ -136,9 +136,7 @@ class FittedGraph:
         if self.is_crowded:
             self.tolerance = TOLERANCE_IN_A_CROWD * self.resolution
         self.far = 1.0 if self.rows.is_dense else FAR
-        self.drop = self.tolerance * (
-            DROP_SHARE if self.rows.is_dense else DROP_SHARE_WHEN_SPARSE
-        )
+        self.drop = self.tolerance * (DROP_SHARE if self.rows.is_dense else DROP_SHARE_WHEN_SPARSE)
 
     @property
     def theta(self) -> Array:
