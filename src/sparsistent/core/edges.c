@@ -138,7 +138,8 @@ static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssi
 {
     Arguments args = arguments("cheapest_edge", values, count);
     Matrix edges = matrix(&args);
-    Int *stale = ints(&args).at, kept = integer(&args), end = integer(&args), cheapest = integer(&args);
+    Int *stale = ints(&args).at;
+    Int kept = integer(&args), end = integer(&args), cheapest = integer(&args);
     if (!complete(&args))
         return NULL;
     bool among_all = cheapest < kept || cheapest >= end ||
@@ -394,7 +395,8 @@ static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize
     return PyFloat_FromDouble(best);
 }
 
-/* How many pairs have a gain above ``low``, up to ``high``, and which, unless there is nowhere to write. */
+/* How many pairs have a gain above ``low``, up to ``high``, and which, unless there is nowhere to write:
+   of those whose correlation is known, as all others are far below. */
 static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *pairs)
 {
     double need = least_difference(low);

@@ -379,10 +379,10 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
 }
 
 /* Puts nodes right, from ``starts`` on, until nothing above the tolerance is pending, or above ``far``
-   times that where no start has a covariance above ``near``. Rows of V are loaded when they are needed. Where an edge between the two starts has just come, W moves towards
-   ``target`` there. By how much Θ changes is added to what stands with the edges and in
-   ``change_diagonal``. Returns the
-   share of its way that the edge has come, 0 where that failed or the limit of updates was reached. */
+   times that where no start has a covariance above ``near``. Rows of V are loaded when they are needed.
+   Where an edge between the two starts has just come, W moves towards ``target`` there. By how much Θ
+   changes is added to the values of edges and to ``change_diagonal``. Returns the share of its way that
+   the edge has come, 0 where that failed or the limit of updates was reached. */
 static PyObject *relax(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("relax", values, count);

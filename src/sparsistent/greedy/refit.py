@@ -330,7 +330,8 @@ def _put_right(fit: FittedGraph, nodes: Integers, change: Change) -> None:
         loose = nodes[fit.pending[nodes] > limit]
         if loose.size == 0:
             return
-        share, reached = _relax(fit, loose[:MOST_STARTS], False, fit.drop / limit, 0.0, change)
+        level = min(fit.drop / limit, DROP_SHARE)
+        share, reached = _relax(fit, loose[:MOST_STARTS], False, level, 0.0, change)
         if share == 0.0:
             solve_components(fit, loose, change)
             return
