@@ -94,7 +94,13 @@ def add_row(task: Task, data: Data, table: Table, limit: float) -> None:
     table.add(row)
     outcome = row.get("seconds_best", "") and f"{float(row['seconds_best']):.4g} s"
     quality = row.get("f1", "") and f", F1 {float(row['f1']):.4f}"
-    print(f"{label}: {outcome or row['status']}{quality}", flush=True)
+    print(f"{label}: {outcome or row['status']}{quality}{handicap(row)}", flush=True)
+
+
+def handicap(row: Row) -> str:
+    """What makes a rival slower than it need be: R with the BLAS that Debian installs by itself."""
+    slow = row.get("version", "").endswith(", blas")
+    return "; R has the reference BLAS, which is slow: see CONTRIBUTING.md" if slow else ""
 
 
 def too_slow_before(task: Task, table: Table) -> Row:

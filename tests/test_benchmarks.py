@@ -132,3 +132,9 @@ def test_growth_is_a_slope_in_logarithms():
     rows = [row(solver="s", p=str(m), edges=str(m), seconds_best=repr(math.sqrt(m))) for m in edges]
     assert "exponent 0.50" in growth_lines(rows)
     assert "failed: no" in growth_lines([row(solver="s", p="1", status="failed: no")])
+
+
+def test_a_rival_with_a_slow_blas_is_pointed_out():
+    assert "BLAS" in runner.handicap(row(version="huge 1.3.5, R 4.2.2, blas"))
+    assert runner.handicap(row(version="huge 1.3.5, R 4.2.2, openblas-pthread")) == ""
+    assert runner.handicap(row(version="numpy 2.4.6")) == ""
