@@ -6,7 +6,7 @@ import pytest
 import reference
 from scipy.optimize import minimize_scalar
 
-from sparsistent.core.edges import coordinate_gain, removal_cost
+from sparsistent.core.edges import COST, coordinate_gain, removal_cost
 from sparsistent.core.moments import covariance_moments
 from sparsistent.greedy.candidates import Candidates
 from sparsistent.greedy.covariance_rows import dense_rows
@@ -87,5 +87,5 @@ def test_an_edge_that_is_worth_nothing_may_cost_less_than_nothing():
     fit = FittedGraph(dense_rows(S))
     insert_edge(fit, 0, 1)
     insert_edge(fit, 1, 2)
-    fit.cost[:2], fit.stale[0] = [0.1, -1e-17], 0
+    fit.edge_values[:2, COST], fit.stale[0] = [0.1, -1e-17], 0
     assert Candidates(fit, 0.01).cheapest_edge(0.05) == (1, -1e-17)

@@ -93,10 +93,10 @@ class FittedGraph:
     """A graph and its estimate; see :mod:`sparsistent.core.relaxation` for what the arrays hold.
 
     Entries of W that change by at most ``drop`` may be left as they are. ``edge_values`` has a row
-    for each edge: ``theta`` and ``sample``, its entries of Θ and S; ``change``, what Θ has changed
-    by since the loss was last brought up to date (of a dense W it is taken afresh after ``refresh``
-    refits); and ``cost``, what it costs to remove. The numbers of edges whose cost is not known are
-    in ``stale``, after how many they are.
+    for each edge: its entries of Θ and S; what that of Θ has changed by since the loss was last
+    brought up to date (of a dense W it is taken afresh after ``refresh`` refits); and what the edge
+    costs to remove. The numbers of edges whose cost is not known are in ``stale``, after how many
+    they are.
     """
 
     rows: CovarianceRows
@@ -147,16 +147,6 @@ class FittedGraph:
     def sample(self) -> Array:
         """Entries of S on the edges."""
         return self.edge_values[:, gains.SAMPLE]
-
-    @property
-    def change(self) -> Array:
-        """What entries of Θ have changed by that the loss does not know of yet."""
-        return self.edge_values[:, gains.CHANGE]
-
-    @property
-    def cost(self) -> Array:
-        """What the edges cost to remove."""
-        return self.edge_values[:, gains.COST]
 
     def forget_cost(self, number: int) -> None:
         """The entry of Θ has changed on an edge."""
@@ -467,7 +457,7 @@ def _take_loss_of_dense(fit: FittedGraph) -> None:
 
 def _forget_changes(fit: FittedGraph) -> None:
     """The loss has been taken afresh."""
-    fit.change.fill(0.0)
+    fit.edge_values[:, gains.CHANGE] = 0.0
     fit.change_diagonal.fill(0.0)
     fit._loss_age = 0
 
