@@ -183,9 +183,29 @@ static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssi
 
 PRODUCT_OF
 
+#define WHOLE_PRODUCT(name, Whole)                                                                 \
+    VECTORISED static int32_t name(const Whole *x, const Whole *y, Int n)                          \
+    {                                                                                              \
+        int32_t total = 0;                                                                         \
+        for (Int k = 0; k < n; k++)                                                                \
+            total += x[k] * y[k];                                                                  \
+        return total;                                                                              \
+    }
+WHOLE_PRODUCT(product_of_bytes, int8_t)
+WHOLE_PRODUCT(product_of_pairs, int16_t)
+
+/* Rows of a table rounded to whole numbers of one or two bytes, see rounded.c, or none. */
+typedef struct {
+    const char *at;
+    Int bytes;
+    bool single;
+    const float *weights, *errors;
+} Rounded;
+
 typedef struct {
     bool table;
     Matrix source;
+    Rounded rounded;
     double reach;
     Floats height, drift, bound;
     Int *partner;
@@ -196,16 +216,49 @@ typedef struct {
 /* S_km, from the standardised columns in the rows of a table, or from the matrix itself. */
 static double correlation(const Search *a, Int k, Int m)
 {
-    const double *row = a->source.at + k * a->source.columns;
-    return a->table ? product_of(row, a->source.at + m * a->source.columns, a->source.columns)
-                    : row[m];
+    Int n = a->source.columns;
+    const double *row = a->source.at + k * n;
+    return a->table ? product_of(row, a->source.at + m * n, n) : row[m];
 }
 
-/* Let the entry at place c of a sparse row change places with the first that is not known, and know
-   its correlation. */
+/* About S_km, up to the errors of both rows: an eighth of what is read for all of it, or a quarter. */
+static double rough_correlation(const Search *a, Int k, Int m)
+{
+    const Rounded *rounded = &a->rounded;
+    if (rounded->at == NULL)
+        return correlation(a, k, m);
+    const char *x = rounded->at + k * rounded->bytes, *y = rounded->at + m * rounded->bytes;
+    int32_t product =
+        rounded->single
+            ? product_of_bytes((const int8_t *)x, (const int8_t *)y, rounded->bytes)
+            : product_of_pairs((const int16_t *)x, (const int16_t *)y, rounded->bytes / 2);
+    return (double)product * rounded->weights[k] * rounded->weights[m];
+}
+
+static void swap_ints(int32_t *x, int32_t *y)
+{
+    int32_t z = *x;
+    *x = *y;
+    *y = z;
+}
+
+/* Let the entries at two places of a sparse row change places. */
+static void swap_entries(const Rows *rows, Int k, Int c, Int d)
+{
+    Int one = rows->first[k] + c, two = rows->first[k] + d;
+    double w = rows->w[one];
+    rows->w[one] = rows->w[two];
+    rows->w[two] = w;
+    swap_ints(rows->column + one, rows->column + two);
+    swap_ints(rows->twin + one, rows->twin + two);
+    rows->twin[rows->first[rows->column[one]] + rows->twin[one]] = (int32_t)c;
+    rows->twin[rows->first[rows->column[two]] + rows->twin[two]] = (int32_t)d;
+}
+
+/* Know a correlation about, which is that of the entry at place c of a sparse row. */
 static void know(const Rows *rows, Int k, Int c, double s)
 {
-    Int first = rows->first[k], d = rows->known[k]++;
+    Int d = rows->known[k]++;
     if (d == rows->room_known[k]) {
         Int to = rows->used[1];
         memcpy(rows->s + to, rows->s + rows->first_known[k], d * sizeof(double));
@@ -214,18 +267,17 @@ static void know(const Rows *rows, Int k, Int c, double s)
         rows->used[1] += rows->room_known[k];
     }
     rows->s[rows->first_known[k] + d] = s;
-    double w = rows->w[first + c];
-    int32_t column = rows->column[first + c], twin = rows->twin[first + c];
-    rows->w[first + c] = rows->w[first + d];
-    rows->column[first + c] = rows->column[first + d];
-    rows->twin[first + c] = rows->twin[first + d];
-    rows->w[first + d] = w;
-    rows->column[first + d] = column;
-    rows->twin[first + d] = twin;
-    for (int end = 0; end < 2; end++) {
-        Int place = end ? d : c, slot = first + place;
-        rows->twin[rows->first[rows->column[slot]] + rows->twin[slot]] = (int32_t)place;
-    }
+    swap_entries(rows, k, c, d);
+}
+
+/* Know a correlation as it is, that was known about. */
+static void know_exactly(const Rows *rows, Int k, Int c, double s)
+{
+    Int d = rows->exact[k]++;
+    double *known = rows->s + rows->first_known[k];
+    known[c] = known[d];
+    known[d] = s;
+    swap_entries(rows, k, c, d);
 }
 
 /* Ask for the correlations of a sparse row whose covariance is above ``reach``. Returns the largest
@@ -240,11 +292,31 @@ static double ask_for_correlations(const Rows *rows, const Search *a, Int k)
             Int need = 2 * (rows->room_known[k] + rows->room_known[m] + 8);
             if (rows->used[1] + need > rows->capacity_known)
                 return -1.0;
-            double s = correlation(a, k, m);
+            double s = rough_correlation(a, k, m);
             know(rows, k, c, s);
             know(rows, m, place, s);
         }
     return least(unknown, a->reach);
+}
+
+/* Take the correlations of a sparse row that are known about, and may differ from W by more than
+   ``need``, as they are. Returns by how much the others may differ. */
+static double settle(const Rows *rows, const Search *a, Int k, double need)
+{
+    double largest = 0.0;
+    for (Int c = rows->exact[k]; c < rows->known[k]; c++) {
+        Int slot = rows->first[k] + c, m = rows->column[slot], place = rows->twin[slot];
+        double difference = fabs(rows->s[rows->first_known[k] + c] - rows->w[slot]);
+        difference += (double)a->rounded.errors[k] + a->rounded.errors[m];
+        if (difference <= need) {
+            largest = most(largest, difference);
+            continue;
+        }
+        double s = correlation(a, k, m);
+        know_exactly(rows, k, c, s);
+        know_exactly(rows, m, place, s);
+    }
+    return largest;
 }
 
 /* Take the gains in row k of W, and its bound. Returns false where there is no room to know all the
@@ -256,9 +328,9 @@ static bool look_at_row(const Rows *rows, const Search *a, Int k, double need)
         hidden = ask_for_correlations(rows, a, k);
         if (hidden < 0.0)
             return false;
-        hidden += need - a->reach;
+        hidden = most(hidden + need - a->reach, settle(rows, a, k, need));
     }
-    Int begin = rows->first[k], size = rows->known[k], partner = -1;
+    Int begin = rows->first[k], size = rows->exact[k], partner = -1;
     const double *s = rows->s + rows->first_known[k], *w = rows->w + begin;
     double best = 0.0, largest = largest_difference(s, w, size);
     a->drift.at[k] = 0.0;
@@ -313,6 +385,21 @@ static Pair look_at_rows(const Rows *rows, const Search *a)
     }
 }
 
+static Rounded take_rounded(Arguments *args)
+{
+    Arguments items = group(args);
+    PyArrayObject *rows = array(&items, 2, 'i', sizeof(int8_t));
+    bool single = integer(&items);
+    PyArrayObject *weights = array(&items, 1, 'f', sizeof(float));
+    PyArrayObject *errors = array(&items, 1, 'f', sizeof(float));
+    close_group(args, &items);
+    if (args->failed)
+        return (Rounded){0};
+    const char *first = PyArray_DIM(rows, 0) > 0 ? PyArray_DATA(rows) : NULL;
+    return (Rounded){first, PyArray_DIM(rows, 1), single, PyArray_DATA(weights),
+                     PyArray_DATA(errors)};
+}
+
 /* Of sparse rows, correlations are computed where the covariance alone, above ``reach``, could make
    a gain; all others have correlations below those of candidates, which the bound allows for. Pairs
    that are barred are passed over. Where there is no room for those correlations, it says so, and can
@@ -324,6 +411,7 @@ static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t
     Search a;
     a.table = integer(&args);
     a.source = matrix(&args);
+    a.rounded = take_rounded(&args);
     a.reach = number(&args);
     a.height = floats(&args);
     a.drift = floats(&args);
@@ -353,7 +441,7 @@ static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t cou
     while (rows.sparse && c < size && rows.column[first + c] != j)
         c++;
     double w = c < size ? rows.w[first + c] : 0.0;
-    if (c >= rows.known[i])
+    if (c >= rows.exact[i])
         return Py_BuildValue("dO", w, Py_None);
     return Py_BuildValue("dd", w, rows.s[rows.first_known[i] + c]);
 }
@@ -442,7 +530,7 @@ static PyMethodDef kernels[] = {
     KERNEL(best_of_all, "The pair of a dense W with the largest gain above a threshold, or -1, -1."),
     KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1; NO_ROOM where correlations\n"
            "have none."),
-    KERNEL(entry, "W_ij, and S_ij where it is known, else None."),
+    KERNEL(entry, "W_ij, and S_ij where it is known exactly, else None."),
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
     KERNEL(close_pairs, "The pairs whose gain is above one number, up to another: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),

@@ -1,7 +1,8 @@
-from numpy import float64, int32, int64
+from numpy import float32, float64, int8, int32, int64
 from numpy.typing import NDArray
 
 Rows = tuple[
+    NDArray[int64],
     NDArray[int64],
     NDArray[int64],
     NDArray[int64],
@@ -14,6 +15,7 @@ Rows = tuple[
     NDArray[float64],
     NDArray[float64],
 ]
+Rounded = tuple[NDArray[int8], bool, NDArray[float32], NDArray[float32]]
 NODE_BLOCK: int
 THETA: int
 SAMPLE: int
@@ -45,6 +47,7 @@ def best_pair(
     rows: Rows,
     table: bool,
     source: NDArray[float64],
+    rounded: Rounded,
     reach: float,
     height: NDArray[float64],
     drift: NDArray[float64],

@@ -10,6 +10,7 @@ Rows = tuple[
     NDArray[int64],
     NDArray[int64],
     NDArray[int64],
+    NDArray[int64],
     NDArray[int32],
     NDArray[int32],
     NDArray[float64],

@@ -10,7 +10,7 @@
 
    Rows come in panels of 32. A word of four bytes holds samples 4k to 4k + 3 of a row, or 2k and
    2k + 1; word k of all rows of a panel is together, and then comes word k + 1. Rows that fill the
-   last panel are zero. */
+   last panel are zero. On request each row is kept by itself too, for single products. */
 
 #include "kernels.h"
 
@@ -137,6 +137,7 @@ typedef struct {
     Int way, words;
     int32_t *panels, *starts;
     float *weights, *errors;
+    char *by_row;
 } Rows;
 
 static Rows take_rows(Arguments *args)
@@ -147,11 +148,13 @@ static Rows take_rows(Arguments *args)
     Places starts = places(&items);
     PyArrayObject *weights = array(&items, 1, 'f', sizeof(float));
     PyArrayObject *errors = array(&items, 1, 'f', sizeof(float));
+    PyArrayObject *by_row = array(&items, 2, 'i', sizeof(int8_t));
     close_group(args, &items);
     if (args->failed)
         return (Rows){0};
+    char *first = PyArray_DIM(by_row, 0) > 0 ? PyArray_DATA(by_row) : NULL;
     return (Rows){way, PyArray_DIM(panels, 1), PyArray_DATA(panels), starts.at,
-                  PyArray_DATA(weights), PyArray_DATA(errors)};
+                  PyArray_DATA(weights), PyArray_DATA(errors), first};
 }
 
 LARGEST_OF
@@ -201,6 +204,9 @@ static PyObject *round_rows(PyObject *module, PyObject *const *values, Py_ssize_
         int32_t *panel = rows.panels + i / PANEL * PANEL * rows.words + i % PANEL;
         for (Int k = 0; k < rows.words; k++)
             memcpy(panel + k * PANEL, whole + k * sizeof(int32_t), sizeof(int32_t));
+        if (rows.by_row != NULL)
+            memcpy(rows.by_row + i * rows.words * sizeof(int32_t), whole,
+                   rows.words * sizeof(int32_t));
         rows.starts[i] = rows.way == BYTES_512 ? -128 * sum : 0;
         rows.weights[i] = (float)(1.0 / scale);
         /* Half of ‖e_i‖ ‖e_j‖ is for each of the two; the rest is for rounding, here and below. */

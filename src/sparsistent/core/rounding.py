@@ -16,7 +16,11 @@ from sparsistent.core.moments import Array, Progress, tile_side, upper_tiles
 from sparsistent.core.threads import blas_threads, in_threads
 
 Singles = NDArray[np.float32]
+Bytes = NDArray[np.int8]
 Places = NDArray[np.int32]
+
+# The bytes of each row, whether a sample takes one of them or two, weights and errors.
+SingleRows = tuple[Bytes, bool, Singles, Singles]
 
 # Ways to multiply that are worth their while, the best first, and those with one byte a sample.
 WAYS = (kernels.BYTES_512, kernels.PAIRS_512, kernels.PAIRS_256)
@@ -29,7 +33,8 @@ PIECE = 1 << 22
 class RoundedRows:
     """Panels of rows of 1/weight for one, and what each row adds to the error of its products.
 
-    Panels, ``starts`` and the rest are filled up with rows of zeros, see ``core/rounded.c``.
+    Panels, ``starts`` and the rest are filled up with rows of zeros, see ``core/rounded.c``. The
+    bytes of row i are in ``by_row[i]`` too, if that was asked for.
     """
 
     way: int
@@ -37,11 +42,17 @@ class RoundedRows:
     starts: Places
     weights: Singles
     errors: Singles
+    by_row: Bytes
 
     @property
-    def arrays(self) -> tuple[int, Places, Places, Singles, Singles]:
+    def arrays(self) -> tuple[int, Places, Places, Singles, Singles, Bytes]:
         """As kernels take them."""
-        return self.way, self.panels, self.starts, self.weights, self.errors
+        return self.way, self.panels, self.starts, self.weights, self.errors, self.by_row
+
+    @property
+    def single(self) -> SingleRows:
+        """What it takes to multiply single rows that were asked for."""
+        return self.by_row, self.way in ONE_BYTE, self.weights, self.errors
 
     def products(self, p: int, progress: Progress | None = None) -> NDArray[np.int16]:
         """The products of all pairs of the p rows, in units of 1/``rounded.ONE``."""
@@ -61,10 +72,15 @@ class RoundedRows:
         return S
 
 
-def rounded_rows(unit: Array, largest_error: float) -> RoundedRows | None:
+def no_single_rows(p: int) -> SingleRows:
+    """In place of p rows that nobody has rounded."""
+    return np.empty((0, 0), np.int8), True, *np.zeros((2, p), np.float32)
+
+
+def rounded_rows(unit: Array, largest_error: float, by_row: bool = False) -> RoundedRows | None:
     """Rows of norm one, rounded in the fastest way that keeps the errors of products below a bound.
 
-    None where no way does, or this processor has none.
+    None where no way does, or this processor has none. ``by_row`` asks for single rows too.
     """
     tried = set()
     for way in WAYS:
@@ -74,13 +90,13 @@ def rounded_rows(unit: Array, largest_error: float) -> RoundedRows | None:
         if too_long or single in tried or not kernels.has(way):
             continue
         tried.add(single)
-        rows = _round(unit, way)
+        rows = _round(unit, way, by_row)
         if 2 * float(rows.errors.max()) <= largest_error:
             return rows
     return None
 
 
-def _round(unit: Array, way: int) -> RoundedRows:
+def _round(unit: Array, way: int, by_row: bool = False) -> RoundedRows:
     p, n = unit.shape
     panels, words = -(-p // kernels.PANEL), -(-n // (4 if way in ONE_BYTE else 2))
     size = panels * kernels.PANEL
@@ -90,6 +106,7 @@ def _round(unit: Array, way: int) -> RoundedRows:
         np.zeros(size, np.int32),
         np.zeros(size, np.float32),
         np.zeros(size, np.float32),
+        np.empty((p if by_row else 0, words * np.dtype(np.int32).itemsize), np.int8),
     )
     rows.panels[-1] = 0
     together = max(1, PIECE // n)

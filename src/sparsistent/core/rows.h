@@ -6,8 +6,8 @@
    row the entry (m, k) stands; a row that is full moves to the end, and gets more ``room``.
 
    The first ``known[k]`` entries of a row are those whose correlation somebody has asked for. It is in
-   ``s``, from ``first_known[k]`` on, where there is room for ``room_known[k]``. Of dense rows all are
-   known. ``used`` says where the entries end, and where the correlations do.
+   ``s``, from ``first_known[k]`` on, where there is room for ``room_known[k]``: as it is for the first
+   ``exact[k]``, about for the others. Of dense rows all are exact. ``used`` says where the entries end, and where the correlations do.
 
    Edges are numbered; the slots of node k, ``begin[k]`` to ``begin[k] + degree[k]``, hold its
    neighbours and the numbers of the edges to them. What a search knows of an edge stands together, as
@@ -21,7 +21,7 @@
 #include "kernels.h"
 
 typedef struct {
-    Int *first, *size, *room, *known, *first_known, *room_known, *used;
+    Int *first, *size, *room, *known, *exact, *first_known, *room_known, *used;
     int32_t *column, *twin;
     double *w, *s;
     Int capacity, capacity_known;
@@ -43,6 +43,7 @@ INLINED Rows take_rows(Arguments *args)
     rows.size = ints(&items).at;
     rows.room = ints(&items).at;
     rows.known = ints(&items).at;
+    rows.exact = ints(&items).at;
     rows.first_known = ints(&items).at;
     rows.room_known = ints(&items).at;
     rows.used = ints(&items).at;

@@ -54,11 +54,12 @@ FEW = 128
 
 
 class StrongPairs(NamedTuple):
-    """Pairs i < j, sorted, and the correlation s of each."""
+    """Pairs i < j, sorted, the correlation s of each, and the rounded rows they were found in."""
 
     i: Indices
     j: Indices
     s: Array
+    rounded: RoundedRows | None = None
 
 
 def strong_pairs(
@@ -79,7 +80,7 @@ def strong_pairs(
     side = tile_side(n)
     threads = blas_threads() if p > side else 1
     with one_blas_thread() if threads > 1 else nullcontext():
-        rows = rounded_rows(unit, LARGEST_ROUNDING * cutoff)
+        rows = rounded_rows(unit, LARGEST_ROUNDING * cutoff, by_row=True)
         products = (
             _products_of_floats(unit, cutoff, side)
             if rows is None
@@ -96,7 +97,7 @@ def strong_pairs(
     i, j, s = i[strong], j[strong], s[strong]
     # The tiles of a row come from left to right already.
     order = np.argsort(i, kind="stable")
-    return StrongPairs(i[order], j[order], s[order])
+    return StrongPairs(i[order], j[order], s[order], rows)
 
 
 def product_error(n: int, roundoff: float) -> float:

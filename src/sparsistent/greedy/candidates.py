@@ -117,6 +117,7 @@ class Candidates:
                 rows.arrays,
                 rows.is_table,
                 rows.source,
+                rows.rounded,
                 self._reach,
                 self._height,
                 self._drift,

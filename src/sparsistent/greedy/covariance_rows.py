@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
+from sparsistent.core.rounding import SingleRows, no_single_rows
 from sparsistent.core.screening import StrongPairs, strong_pairs
 from sparsistent.greedy.graph import Integers, doubled, with_room
 
 Places = NDArray[np.int32]
 BlockArrays = tuple[Array, Integers, Places, Integers, Places]
 RowArrays = tuple[
+    Integers,
     Integers,
     Integers,
     Integers,
@@ -69,6 +71,7 @@ class CovarianceRows:
     size: Integers
     room: Integers
     known: Integers
+    exact: Integers
     first_known: Integers
     room_known: Integers
     used: Integers
@@ -76,10 +79,11 @@ class CovarianceRows:
     twin: Places
     w: Array
     s: Array
+    rounded: SingleRows
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Twins share the correlations, which nobody changes."""
-        names = ["first", "size", "room", "known", "first_known", "room_known", "used"]
+        names = ["first", "size", "room", "known", "exact", "first_known", "room_known", "used"]
         own = {name: getattr(self, name).copy() for name in names}
         if self.is_dense:
             return replace(self, **own, w=self.w.copy())
@@ -101,6 +105,7 @@ class CovarianceRows:
             self.size,
             self.room,
             self.known,
+            self.exact,
             self.first_known,
             self.room_known,
             self.used,
@@ -239,6 +244,7 @@ def _with_barred(pairs: StrongPairs, exclude: Integers, p: int) -> StrongPairs:
         np.concatenate([pairs.i[open_pairs], exclude[:, 0]]),
         np.concatenate([pairs.j[open_pairs], exclude[:, 1]]),
         np.concatenate([pairs.s[open_pairs], np.full(len(exclude), edges.BARRED)]),
+        pairs.rounded,
     )
 
 
@@ -276,6 +282,7 @@ def dense_rows(S: Array) -> CovarianceRows:
         size=everything,
         room=everything,
         known=everything,
+        exact=everything,
         first_known=first,
         room_known=everything,
         used=np.array([p * p, p * p]),
@@ -284,6 +291,7 @@ def dense_rows(S: Array) -> CovarianceRows:
         w=np.eye(p).ravel(),
         # S is symmetric, so its order in memory does not matter.
         s=np.require(S.ravel(order="K"), requirements="W"),
+        rounded=no_single_rows(p),
     )
 
 
@@ -294,7 +302,7 @@ def sparse_rows(
 
     Each has room for so many entries more.
     """
-    i, j, s = candidates
+    i, j, s, rounded = candidates
     p = moments.scale.size
     source = moments.correlation if moments.unit is None else moments.unit
     node = np.concatenate([np.arange(p), i, j])
@@ -316,6 +324,7 @@ def sparse_rows(
         size=size,
         room=room,
         known=size.copy(),
+        exact=size.copy(),
         first_known=first_known,
         room_known=size.copy(),
         used=np.array([used, node.size]),
@@ -323,6 +332,7 @@ def sparse_rows(
         twin=np.zeros(capacity, np.int32),
         w=np.zeros(capacity),
         s=np.zeros(capacity),
+        rounded=no_single_rows(p) if rounded is None else rounded.single,
     )
     rows.column[slots] = other
     rows.twin[slots] = np.concatenate([inside[:p], inside[p + i.size :], inside[p : p + i.size]])
