@@ -5,11 +5,9 @@
 #include "pairs.h"
 #include "rows.h"
 
-/* Up to this gain, |s − w| is at least LEAST_RATIO times its square root, and the square root moves
-   by at most SLOPE times what w does. */
+/* Up to this gain, |s − w| is at least LEAST_RATIO times its square root. */
 #define TAME_GAIN 0.3
 #define LEAST_RATIO 0.9
-#define SLOPE 1.26
 /* In place of a pair, where there is no room to know the correlations that it takes to find one. */
 #define NO_ROOM -2
 
@@ -71,7 +69,7 @@ VECTORISED static Int count_different(const double *s, const double *w, Int size
 }
 
 /* The largest |s − w| of some entries. */
-VECTORISED static double largest_difference(const double *s, const double *w, Int size)
+VECTORISED static double most_different(const double *s, const double *w, Int size)
 {
     Int bits = 0;
     for (Int k = 0; k < size; k++)
@@ -160,23 +158,27 @@ static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssi
     return PyLong_FromLongLong(cheapest);
 }
 
-/* ``height`` is the root of the largest gain in a row when it was last looked at, or more, and
-   ``drift`` how far its entries can have moved since. */
+/* No gain in a row is above its bound. One whose entries have changed may have another partner, which
+   nobody knows before it is looked at again. */
 static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("update_bounds", values, count);
-    Floats height = floats(&args), drift = floats(&args), bound = floats(&args);
-    Floats tops = floats(&args);
+    double *bound = floats(&args).at;
+    Int *partner = ints(&args).at;
+    double *tops = floats(&args).at;
     Ints nodes = ints(&args);
-    Floats amounts = floats(&args);
+    Floats differences = floats(&args);
+    double threshold = number(&args);
     if (!complete(&args))
         return NULL;
+    double need = least_difference(threshold);
     for (Int c = 0; c < nodes.size; c++) {
-        Int k = nodes.at[c];
-        drift.at[k] += amounts.at[c];
-        double x = height.at[k] + SLOPE * drift.at[k];
-        bound.at[k] = x * x < TAME_GAIN ? x * x : INFINITY;
-        tops.at[k / NODE_BLOCK] = UNKNOWN;
+        Int k = nodes.at[c], block = k / NODE_BLOCK;
+        double root = differences.at[c] / LEAST_RATIO, gain = root * root;
+        partner[k] = -1;
+        if (differences.at[c] > need)
+            bound[k] = most(bound[k], gain < TAME_GAIN ? gain : INFINITY);
+        tops[block] = most(tops[block], bound[k]);
     }
     Py_RETURN_NONE;
 }
@@ -207,10 +209,10 @@ typedef struct {
     Matrix source;
     Rounded rounded;
     double reach;
-    Floats height, drift, bound;
+    Floats bound;
     Int *partner;
     Floats tops;
-    double threshold, tolerance;
+    double threshold;
 } Search;
 
 /* S_km, from the standardised columns in the rows of a table, or from the matrix itself. */
@@ -280,61 +282,53 @@ static void know_exactly(const Rows *rows, Int k, Int c, double s)
     swap_entries(rows, k, c, d);
 }
 
-/* Ask for the correlations of a sparse row whose covariance is above ``reach``. Returns the largest
-   covariance of the others, at most that, or -1 where there is no room to know them. */
-static double ask_for_correlations(const Rows *rows, const Search *a, Int k)
+/* Ask for the correlations of a sparse row whose covariance is above ``reach``. Returns false where
+   there is no room to know them. */
+static bool ask_for_correlations(const Rows *rows, const Search *a, Int k)
 {
     Int begin = rows->first[k], size = rows->size[k], known = rows->known[k];
-    double unknown = largest_of(rows->w + begin + known, size - known);
-    for (Int c = known; unknown > a->reach && c < size; c++)
+    if (largest_of(rows->w + begin + known, size - known) <= a->reach)
+        return true;
+    for (Int c = known; c < size; c++)
         if (fabs(rows->w[begin + c]) > a->reach) {
             Int m = rows->column[begin + c], place = rows->twin[begin + c];
             Int need = 2 * (rows->room_known[k] + rows->room_known[m] + 8);
             if (rows->used[1] + need > rows->capacity_known)
-                return -1.0;
+                return false;
             double s = rough_correlation(a, k, m);
             know(rows, k, c, s);
             know(rows, m, place, s);
         }
-    return least(unknown, a->reach);
+    return true;
 }
 
 /* Take the correlations of a sparse row that are known about, and may differ from W by more than
-   ``need``, as they are. Returns by how much the others may differ. */
-static double settle(const Rows *rows, const Search *a, Int k, double need)
+   ``need``, as they are. */
+static void settle(const Rows *rows, const Search *a, Int k, double need)
 {
-    double largest = 0.0;
     for (Int c = rows->exact[k]; c < rows->known[k]; c++) {
         Int slot = rows->first[k] + c, m = rows->column[slot], place = rows->twin[slot];
-        double difference = fabs(rows->s[rows->first_known[k] + c] - rows->w[slot]);
-        difference += (double)a->rounded.errors[k] + a->rounded.errors[m];
-        if (difference <= need) {
-            largest = most(largest, difference);
-            continue;
+        double error = (double)a->rounded.errors[k] + a->rounded.errors[m];
+        if (fabs(rows->s[rows->first_known[k] + c] - rows->w[slot]) + error > need) {
+            double s = correlation(a, k, m);
+            know_exactly(rows, k, c, s);
+            know_exactly(rows, m, place, s);
         }
-        double s = correlation(a, k, m);
-        know_exactly(rows, k, c, s);
-        know_exactly(rows, m, place, s);
     }
-    return largest;
 }
 
-/* Take the gains in row k of W, and its bound. Returns false where there is no room to know all the
-   correlations that this takes: those that are known by then stay. */
+/* Find the largest gain in row k of W, and the partner. Returns false where there is no room to know
+   all the correlations that this takes: those that are known by then stay. */
 static bool look_at_row(const Rows *rows, const Search *a, Int k, double need)
 {
-    double hidden = 0.0;
     if (rows->sparse) {
-        hidden = ask_for_correlations(rows, a, k);
-        if (hidden < 0.0)
+        if (!ask_for_correlations(rows, a, k))
             return false;
-        hidden = most(hidden + need - a->reach, settle(rows, a, k, need));
+        settle(rows, a, k, need);
     }
     Int begin = rows->first[k], size = rows->exact[k], partner = -1;
     const double *s = rows->s + rows->first_known[k], *w = rows->w + begin;
-    double best = 0.0, largest = largest_difference(s, w, size);
-    a->drift.at[k] = 0.0;
-    a->height.at[k] = least(most(largest, hidden) / LEAST_RATIO, sqrt(a->threshold));
+    double best = 0.0, largest = most_different(s, w, size);
     for (Int c = 0; largest > need && c < size; c++)
         if (fabs(s[c] - w[c]) > need && s[c] != BARRED) {
             Int m = node_at(rows, begin + c, c);
@@ -347,7 +341,6 @@ static bool look_at_row(const Rows *rows, const Search *a, Int k, double need)
         }
     a->bound.at[k] = best;
     a->partner[k] = partner;
-    a->height.at[k] = most(a->height.at[k], sqrt(best));
     return true;
 }
 
@@ -358,14 +351,10 @@ static double top_of(const Search *a, Int block)
     return largest_of(a->bound.at + first, least_int(NODE_BLOCK, a->bound.size - first));
 }
 
-/* Rows are looked at in the order of their bounds, until the first that has moved by at most the
-   tolerance since its gains were taken. */
+/* Rows are looked at in the order of their bounds, until the first whose partner is known. */
 static Pair look_at_rows(const Rows *rows, const Search *a)
 {
     double need = least_difference(a->threshold), *tops = a->tops.at, *bound = a->bound.at;
-    for (Int b = 0; b < a->tops.size; b++)
-        if (tops[b] == UNKNOWN)
-            tops[b] = top_of(a, b);
     while (true) {
         double top = largest_of(tops, a->tops.size);
         if (!(top > a->threshold))
@@ -376,9 +365,8 @@ static Pair look_at_rows(const Rows *rows, const Search *a)
         Int k = best * NODE_BLOCK;
         while (bound[k] != top)
             k++;
-        double height = a->height.at[k], drift = a->drift.at[k];
-        if (drift <= a->tolerance && a->partner[k] >= 0 && bound[k] < INFINITY)
-            return (Pair){k, a->partner[k], drift > 0.0 ? height * height : bound[k]};
+        if (a->partner[k] >= 0)
+            return (Pair){k, a->partner[k], top};
         if (!look_at_row(rows, a, k, need))
             return (Pair){NO_ROOM, NO_ROOM, 0.0};
         tops[best] = top_of(a, best);
@@ -413,13 +401,10 @@ static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t
     a.source = matrix(&args);
     a.rounded = take_rounded(&args);
     a.reach = number(&args);
-    a.height = floats(&args);
-    a.drift = floats(&args);
     a.bound = floats(&args);
     a.partner = ints(&args).at;
     a.tops = floats(&args);
     a.threshold = number(&args);
-    a.tolerance = number(&args);
     if (!complete(&args))
         return NULL;
     Pair best;
@@ -534,7 +519,8 @@ static PyMethodDef kernels[] = {
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
     KERNEL(close_pairs, "The pairs whose gain is above one number, up to another: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
-    KERNEL(update_bounds, "Bounds of the gains in rows of W after a change by at most so much."),
+    KERNEL(update_bounds, "Bounds of the gains in rows of W that have changed, of which entries may now differ\n"
+           "from their correlations by at most so much."),
     END_OF_KERNELS,
 };
 

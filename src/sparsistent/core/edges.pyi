@@ -14,6 +14,8 @@ Rows = tuple[
     NDArray[int32],
     NDArray[float64],
     NDArray[float64],
+    float,
+    float,
 ]
 Rounded = tuple[NDArray[int8], bool, NDArray[float32], NDArray[float32]]
 NODE_BLOCK: int
@@ -49,13 +51,10 @@ def best_pair(
     source: NDArray[float64],
     rounded: Rounded,
     reach: float,
-    height: NDArray[float64],
-    drift: NDArray[float64],
     bound: NDArray[float64],
     partner: NDArray[int64],
     tops: NDArray[float64],
     threshold: float,
-    tolerance: float,
     /,
 ) -> tuple[int, int, float]: ...
 def entry(
@@ -88,11 +87,11 @@ def cheapest_edge(
     /,
 ) -> int: ...
 def update_bounds(
-    height: NDArray[float64],
-    drift: NDArray[float64],
     bound: NDArray[float64],
+    partner: NDArray[int64],
     tops: NDArray[float64],
     nodes: NDArray[int64],
-    amounts: NDArray[float64],
+    differences: NDArray[float64],
+    threshold: float,
     /,
 ) -> None: ...

@@ -351,8 +351,10 @@ static double put_right(const Block *block, const Rows *rows, const Edges *edges
             block->state[k] = RIGHT;
             right[n_right++] = k;
             /* For the end, when it is written back. */
-            if (rows->sparse)
+            if (rows->sparse) {
                 ask_for(rows->twin + rows->first[node], rows->size[node] * sizeof(int32_t));
+                ask_for(rows->s + rows->first_known[node], rows->known[node] * sizeof(double));
+            }
         }
         estimate->change_diagonal[node] += 1.0 / variance - estimate->theta_diagonal[node];
         estimate->theta_diagonal[node] = 1.0 / variance;
@@ -608,12 +610,23 @@ static Int find_changed(const Block *block, const Rows *rows, Int a, double negl
     return count;
 }
 
+/* Of nodes, by how much, at most, entries of their rows have changed, and by how much, at most, those
+   that have may differ from their correlations now. */
+typedef struct {
+    double *amounts, *differences;
+} Changes;
+
+static void note(const Changes *changes, Int a, double amount, double difference)
+{
+    changes->amounts[a] = most(changes->amounts[a], amount);
+    changes->differences[a] = most(changes->differences[a], difference);
+}
+
 /* Write the rows of a block that were put right back, and what they say of other rows. */
-static void write_rows(const Block *block, const Rows *rows, double drop, double *amounts,
+static void write_rows(const Block *block, const Rows *rows, double drop, Changes changes,
                        Int *changed, double *sizes)
 {
     Int u = block->size;
-    memset(amounts, 0, u * sizeof(double));
     for (Int a = 0; a < u; a++) {
         if (block->state[a] != RIGHT)
             continue;
@@ -621,18 +634,21 @@ static void write_rows(const Block *block, const Rows *rows, double drop, double
         const double *row = block->V + a * u;
         const int32_t *slots = block->slots + a * u;
         /* An edge that comes in ever smaller steps does so between the first two nodes. */
-        double largest = 0.0, negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
+        double amount = 0.0, difference = 0.0;
+        double negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
         Int count = find_changed(block, rows, a, negligible, drop, changed, sizes);
         for (Int c = 0; c < count; c++) {
             Int b = changed[c], slot = rows->first[k] + slots[b], m = block->nodes[b];
+            double open = largest_difference(rows, k, slots[b], row[b]);
             if (slots[b] >= 0)
                 set_both(rows, k, m, slot, row[b]);
             else
                 append_once(block, rows, a, b);
-            largest = most(largest, sizes[c]);
-            amounts[b] = most(amounts[b], sizes[c]);
+            note(&changes, b, sizes[c], open);
+            amount = most(amount, sizes[c]);
+            difference = most(difference, open);
         }
-        amounts[a] = most(amounts[a], largest);
+        note(&changes, a, amount, difference);
     }
 }
 
@@ -650,24 +666,26 @@ static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize
     for (Int a = 0; a < u; a++)
         need += most_room(rows.size[block.nodes[a]] + u);
     if (rows.sparse && need > rows.capacity)
-        return new_floats(0);
-    PyObject *amounts = new_floats(u);
+        return new_matrix(2, 0);
+    PyObject *noted = new_matrix(2, u);
     Int *changed = malloc((u + 1) * (sizeof(Int) + sizeof(double)));
-    if (amounts == NULL || changed == NULL) {
-        Py_XDECREF(amounts);
+    if (noted == NULL || changed == NULL) {
+        Py_XDECREF(noted);
         free(changed);
         return PyErr_NoMemory();
     }
+    Changes changes = {data(noted), (double *)data(noted) + u};
+    memset(changes.amounts, 0, 2 * u * sizeof(double));
     Py_BEGIN_ALLOW_THREADS
-    write_rows(&block, &rows, drop, data(amounts), changed, (double *)(changed + u + 1));
+    write_rows(&block, &rows, drop, changes, changed, (double *)(changed + u + 1));
     Py_END_ALLOW_THREADS
     free(changed);
-    return amounts;
+    return noted;
 }
 
 /* Covariances of the nodes before ``middle``, on one side of an edge, with those after it. */
 static void cross(const Rows *rows, int32_t *where, const Int *nodes, const double *value, Int middle,
-                  Int count, double sample, double drop)
+                  Int count, double sample, double drop, Changes changes)
 {
     for (Int a = 0; a < middle; a++) {
         Int k = nodes[a], before = rows->sparse ? rows->size[k] : 0;
@@ -675,23 +693,27 @@ static void cross(const Rows *rows, int32_t *where, const Int *nodes, const doub
             where[rows->column[rows->first[k] + c]] = (int32_t)c;
         for (Int b = middle; b < count; b++) {
             Int m = nodes[b], c = rows->sparse ? where[m] : m;
-            double y = sample * value[a] * value[b];
+            double y = sample * value[a] * value[b], w = y;
             /* A node is on both sides where an entry too small to keep hides a path between them. */
-            if (m == k)
+            if (m == k || (c < 0 && fabs(y) <= drop))
                 continue;
             if (c >= 0) {
                 Int slot = rows->first[k] + c;
-                set_both(rows, k, m, slot, rows->w[slot] + y);
-            } else if (fabs(y) > drop) {
+                w += rows->w[slot];
+                set_both(rows, k, m, slot, w);
+            } else {
                 append(rows, k, m, y);
             }
+            double difference = largest_difference(rows, k, c, w);
+            note(&changes, a, fabs(y), difference);
+            note(&changes, b, fabs(y), difference);
         }
         for (Int c = 0; c < before; c++)
             where[rows->column[rows->first[k] + c]] = -1;
     }
 }
 
-/* Returns the nodes on both sides, by how much, at most, their rows have changed, and how many they
+/* Returns the nodes on both sides, what has changed in their rows, see close_block, and how many they
    are: none where the sparse rows have no room, and then nothing has been done. */
 static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
@@ -703,16 +725,15 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
     if (!complete(&args))
         return NULL;
     Int largest = rows.size[i] + rows.size[j], middle = 0, found = 0, need = rows.used[0];
-    PyObject *all_nodes = new_ints(largest), *all_amounts = new_floats(largest);
+    PyObject *all_nodes = new_ints(largest), *noted = new_matrix(2, largest);
     double *value = malloc(largest * sizeof(double));
-    if (all_nodes == NULL || all_amounts == NULL || value == NULL) {
+    if (all_nodes == NULL || noted == NULL || value == NULL) {
         Py_XDECREF(all_nodes);
-        Py_XDECREF(all_amounts);
+        Py_XDECREF(noted);
         free(value);
         return PyErr_NoMemory();
     }
     Int *nodes = data(all_nodes);
-    double *amounts = data(all_amounts);
     for (int side = 0; side < 2; side++) {
         Int k = side ? j : i;
         middle = found;
@@ -722,18 +743,19 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
             if (fabs(w) > drop) {
                 nodes[found] = node_at(&rows, slot, c);
                 value[found] = w;
-                amounts[found] = fabs(sample * w);
                 need += most_room(rows.size[nodes[found]] + largest);
                 found++;
             }
         }
     }
+    Changes changes = {data(noted), (double *)data(noted) + largest};
+    memset(changes.amounts, 0, 2 * largest * sizeof(double));
     if (rows.sparse && need > rows.capacity)
         found = 0;
     else
-        cross(&rows, where, nodes, value, middle, found, sample, drop);
+        cross(&rows, where, nodes, value, middle, found, sample, drop, changes);
     free(value);
-    return Py_BuildValue("NNL", all_nodes, all_amounts, (long long)found);
+    return Py_BuildValue("NNL", all_nodes, noted, (long long)found);
 }
 
 /* How many entries of a sparse row are above a level, and which, unless there is nowhere to write. */
@@ -845,7 +867,9 @@ static PyMethodDef kernels[] = {
     KERNEL(relax, "Put nodes right, from starts on, until nothing above the tolerance is pending."),
     KERNEL(change_of_loss,
            "By how much what has changed in Θ has changed the loss, and the largest change of Θ."),
-    KERNEL(close_block, "Write a block back: by how much, at most, each row has changed."),
+    KERNEL(close_block,
+           "Write a block back: by how much, at most, entries of each row have changed, and by how\n"
+           "much, at most, those that have may differ from their correlations."),
     KERNEL(join,
            "Give the nodes on one side of a new edge (i, j) their covariance with those on the\n"
            "other."),

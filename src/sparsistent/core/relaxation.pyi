@@ -15,6 +15,8 @@ Rows = tuple[
     NDArray[int32],
     NDArray[float64],
     NDArray[float64],
+    float,
+    float,
 ]
 Edges = tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64]]
 Estimate = tuple[

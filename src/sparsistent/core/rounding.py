@@ -50,6 +50,11 @@ class RoundedRows:
         return self.way, self.panels, self.starts, self.weights, self.errors, self.by_row
 
     @property
+    def largest_error(self) -> float:
+        """How far a product can be off at most."""
+        return 2 * float(self.errors.max())
+
+    @property
     def single(self) -> SingleRows:
         """What it takes to multiply single rows that were asked for."""
         return self.by_row, self.way in ONE_BYTE, self.weights, self.errors
@@ -91,7 +96,7 @@ def rounded_rows(unit: Array, largest_error: float, by_row: bool = False) -> Rou
             continue
         tried.add(single)
         rows = _round(unit, way, by_row)
-        if 2 * float(rows.errors.max()) <= largest_error:
+        if rows.largest_error <= largest_error:
             return rows
     return None
 

@@ -7,7 +7,8 @@
 
    The first ``known[k]`` entries of a row are those whose correlation somebody has asked for. It is in
    ``s``, from ``first_known[k]`` on, where there is room for ``room_known[k]``: as it is for the first
-   ``exact[k]``, about for the others. Of dense rows all are exact. ``used`` says where the entries end, and where the correlations do.
+   ``exact[k]``, up to ``error`` for the others; one that nobody has asked for is at most ``cutoff``. Of
+   dense rows all are exact. ``used`` says where the entries end, and where the correlations do.
 
    Edges are numbered; the slots of node k, ``begin[k]`` to ``begin[k] + degree[k]``, hold its
    neighbours and the numbers of the edges to them. What a search knows of an edge stands together, as
@@ -24,6 +25,7 @@ typedef struct {
     Int *first, *size, *room, *known, *exact, *first_known, *room_known, *used;
     int32_t *column, *twin;
     double *w, *s;
+    double cutoff, error;
     Int capacity, capacity_known;
     bool sparse;
 } Rows;
@@ -53,6 +55,8 @@ INLINED Rows take_rows(Arguments *args)
     rows.w = floats(&items).at;
     Floats s = floats(&items);
     rows.s = s.at;
+    rows.cutoff = number(&items);
+    rows.error = number(&items);
     close_group(args, &items);
     rows.sparse = column.size > 0;
     rows.capacity = column.size;
@@ -72,6 +76,18 @@ INLINED Edges take_edges(Arguments *args)
 INLINED Int node_at(const Rows *rows, Int slot, Int place)
 {
     return rows->sparse ? rows->column[slot] : place;
+}
+
+/* By how much the correlation of an entry may differ from this covariance; where it has no place yet,
+   or none that is known, by as much as any may. */
+INLINED double largest_difference(const Rows *rows, Int k, Int place, double w)
+{
+    if (place < 0 || place >= rows->known[k])
+        return rows->cutoff + fabs(w);
+    double s = rows->s[rows->first_known[k] + place];
+    if (s == BARRED)
+        return 0.0;
+    return fabs(s - w) + (place < rows->exact[k] ? 0.0 : rows->error);
 }
 
 /* Give an entry (k, m), and its twin, a value. */

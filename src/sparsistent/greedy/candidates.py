@@ -51,8 +51,6 @@ class Candidates:
         self.threshold = max(threshold, LEAST_GAIN)
         self._reach = COVARIANCE_SHARE * least_difference(self.threshold)
         blocks = -(-fit.p // kernels.NODE_BLOCK)
-        self._height = np.full(fit.p, 2.0)
-        self._drift = np.full(fit.p, 2.0)
         self._bound = np.full(fit.p, np.inf)
         self._partner = np.full(fit.p, -1)
         self._tops = np.full(blocks, np.inf)
@@ -119,13 +117,10 @@ class Candidates:
                 rows.source,
                 rows.rounded,
                 self._reach,
-                self._height,
-                self._drift,
                 self._bound,
                 self._partner,
                 self._tops,
                 self.threshold,
-                0.1 * self.fit.tolerance,
             )
             if i != kernels.NO_ROOM:
                 return (min(i, j), max(i, j), gain) if i >= 0 else None
@@ -160,11 +155,11 @@ class Candidates:
             return
         self._all_stale = change.everywhere
         if change.everywhere:
-            self._drift.fill(2.0)
             self._bound.fill(np.inf)
+            self._partner.fill(-1)
             self._tops.fill(np.inf)
             return
-        for nodes, amounts in change.rows:
+        for nodes, _, differences in change.rows:
             kernels.update_bounds(
-                self._height, self._drift, self._bound, self._tops, nodes, amounts
+                self._bound, self._partner, self._tops, nodes, differences, self.threshold
             )

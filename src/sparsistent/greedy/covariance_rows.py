@@ -35,6 +35,8 @@ RowArrays = tuple[
     Places,
     Array,
     Array,
+    float,
+    float,
 ]
 
 # Up to this many variables a matrix is faster than sparse rows, whatever is in it.
@@ -79,6 +81,8 @@ class CovarianceRows:
     twin: Places
     w: Array
     s: Array
+    cutoff: float
+    error: float
     rounded: SingleRows
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -113,6 +117,8 @@ class CovarianceRows:
             self.twin,
             self.w,
             self.s,
+            self.cutoff,
+            self.error,
         )
 
     @property
@@ -181,9 +187,9 @@ class CovarianceRows:
     def write(self, block: BlockArrays, drop: float) -> Array:
         """Write a block back; see :func:`sparsistent.core.relaxation.close_block`."""
         while True:
-            amounts = relaxation.close_block(block, self.arrays, drop)
-            if amounts.size:
-                return amounts
+            changes = relaxation.close_block(block, self.arrays, drop)
+            if changes.size:
+                return changes
             self.grow()
 
     def grow(self) -> None:
@@ -225,7 +231,7 @@ def rows_for_search(
         pairs = strong_pairs(moments.unit, cutoff, most=MOST_CANDIDATES, progress=progress)
     if pairs is None:
         return _bar(dense_rows(moments.correlation), barred)
-    return sparse_rows(moments, _with_barred(pairs, barred, p))
+    return sparse_rows(moments, _with_barred(pairs, barred, p), cutoff)
 
 
 def _bar(rows: CovarianceRows, exclude: Integers) -> CovarianceRows:
@@ -291,16 +297,18 @@ def dense_rows(S: Array) -> CovarianceRows:
         w=np.eye(p).ravel(),
         # S is symmetric, so its order in memory does not matter.
         s=np.require(S.ravel(order="K"), requirements="W"),
+        cutoff=0.0,
+        error=0.0,
         rounded=no_single_rows(p),
     )
 
 
 def sparse_rows(
-    moments: Moments, candidates: StrongPairs, spare: int = SPARE_ROOM
+    moments: Moments, candidates: StrongPairs, cutoff: float = 1.0, spare: int = SPARE_ROOM
 ) -> CovarianceRows:
     """The covariance of the empty graph as sparse rows, with the correlations of candidates.
 
-    Each has room for so many entries more.
+    No others are above the cutoff. Each row has room for so many entries more.
     """
     i, j, s, rounded = candidates
     p = moments.scale.size
@@ -332,6 +340,8 @@ def sparse_rows(
         twin=np.zeros(capacity, np.int32),
         w=np.zeros(capacity),
         s=np.zeros(capacity),
+        cutoff=cutoff,
+        error=0.0 if rounded is None else rounded.largest_error,
         rounded=no_single_rows(p) if rounded is None else rounded.single,
     )
     rows.column[slots] = other
