@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent.core import rounded, rounding
 from sparsistent.core.edges import removal_cost
 from sparsistent.core.factorisation import SMALL, InverseOnGraph, factorise
 from sparsistent.core.moments import column_moments, covariance_moments
@@ -191,9 +192,50 @@ def test_correlations_stand_beside_the_entries_that_are_known(sparse_storage):
     for k in range(fit.p):
         begin, known = rows.first_known[k], rows.known[k]
         assert known <= min(rows.size[k], rows.room_known[k])
-        columns = rows.column[rows.first[k] : rows.first[k] + known]
-        assert rows.s[begin : begin + known] == pytest.approx(S[k, columns], abs=1e-12)
-        assert np.isin(fit.graph.neighbors(k), columns).all()
+        columns, exact = rows.column[rows.first[k] : rows.first[k] + known], rows.exact[k]
+        off = np.abs(rows.s[begin : begin + known] - S[k, columns])
+        assert off[:exact].max() < 1e-12
+        assert (off[exact:] <= rows.error + 1e-12).all()
+        assert np.isin(fit.graph.neighbors(k), columns[:exact]).all()
+
+
+WAYS = [way for way in range(5) if rounded.has(way)]
+
+
+@pytest.mark.parametrize("kind", ["chain", "grid", "random"])
+@pytest.mark.parametrize("way", WAYS)
+def test_rough_correlations_change_no_step(kind, way, monkeypatch, sparse_storage):
+    """Where they may decide anything, they are taken as they are; that is not often."""
+    moments = column_moments(table(kind, 225, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 225)
+    monkeypatch.setattr(rounding, "WAYS", ())
+    exactly, fit = global_greedy(moments, threshold, 0.5)
+    assert np.array_equal(fit.rows.known, fit.rows.exact)
+    monkeypatch.setattr(rounding, "WAYS", (way,))
+    roughly, fit = global_greedy(moments, threshold, 0.5)
+    before = screened_rows(moments, threshold).known.sum()
+    assert 0.0 < fit.rows.error < least_difference(threshold) / 4
+    assert fit.rows.exact.sum() - before < 0.2 * (fit.rows.known.sum() - before)
+    assert steps(roughly) == steps(exactly)
+
+
+def test_correlations_that_are_too_rough_are_taken_as_they_are(monkeypatch, sparse_storage):
+    moments = column_moments(table("grid", 225, 0), assume_centered=False)
+    threshold = ebic_edge_threshold(N_SAMPLES, 225)
+    expected, _ = global_greedy(moments, threshold, 0.5)
+    rows = screened_rows(moments, threshold)
+    before = rows.known.sum()
+    by_row, one_byte, weights, errors = rows.rounded
+    assert len(by_row)
+    # Noise of ± 1 in each byte, which is allowed for.
+    noise = np.random.default_rng(0).integers(-1, 2, by_row.shape)
+    rows.rounded = np.clip(by_row + noise, -127, 127).astype(np.int8), one_byte, weights, errors
+    norms = np.linalg.norm(noise, axis=1) * weights[: len(noise)]
+    errors[: len(noise)] += (2 * norms).astype(np.float32)
+    rows.error = 2 * float(errors.max())
+    path, _ = search(rows, threshold, 0.5)
+    assert rows.exact.sum() > before
+    assert steps(path) == steps(expected)
 
 
 def test_correlations_get_room_when_they_need_it(sparse_storage):

@@ -46,6 +46,18 @@ def test_rows_are_the_nearest_whole_numbers(way, n, p, tails):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("n", "p"), [(2, 1), (3, 31), (7, 33), (401, 100)])
+def test_rows_by_themselves_are_those_of_the_panels(way, n, p):
+    unit = unit_rows(n, p)
+    _, whole = whole_rows(unit, way)
+    by_row, one_byte, _, _ = rounding._round(unit, way, by_row=True).single
+    alone = by_row.view(np.int8 if one_byte else np.int16)
+    assert np.array_equal(alone[:, :n], whole)
+    assert not alone[:, n:].any()
+    assert rounding._round(unit, way).by_row.size == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("n", "p"), [(2, 1), (3, 31), (7, 32), (50, 33), (401, 100), (3000, 70)])
 @pytest.mark.parametrize("tails", [False, True])
 def test_products_are_exact_sums_of_whole_numbers(way, n, p, tails):

@@ -308,7 +308,7 @@ def test_threads_change_nothing():
             results.append(strong_pairs(unit, 0.25, most=1))
     assert results[0].i.size > 100
     for result in results[1:]:
-        for one, other in zip(results[0], result, strict=True):
+        for one, other in zip(results[0][:3], result[:3], strict=True):
             assert np.array_equal(one, other)
 
 

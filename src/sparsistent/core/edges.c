@@ -298,6 +298,11 @@ static bool ask_for_correlations(const Rows *rows, const Search *a, Int k)
             double s = rough_correlation(a, k, m);
             know(rows, k, c, s);
             know(rows, m, place, s);
+            if (a->rounded.at == NULL) {
+                /* Then all that is known is exact. */
+                rows->exact[k]++;
+                rows->exact[m]++;
+            }
         }
     return true;
 }
@@ -431,20 +436,29 @@ static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t cou
     return Py_BuildValue("dd", w, rows.s[rows.first_known[i] + c]);
 }
 
+/* The gain of an entry whose correlation is known, or the most that it may be, where that is known
+   about; 0 where it is not above another gain, for which the two differ too little. */
+static double gain_above(const Rows *rows, Int k, Int c, double low)
+{
+    double w = rows->w[rows->first[k] + c], open = largest_difference(rows, k, c, w);
+    if (open <= least_difference(low))
+        return 0.0;
+    double gain = c < rows->exact[k] ? gain_of(rows->s[rows->first_known[k] + c], w)
+                                     : open * open / (LEAST_RATIO * LEAST_RATIO);
+    return gain > low ? gain : 0.0;
+}
+
 /* The largest gain above another in row k, but for that of (i, j). */
 static double best_in_row(const Rows *rows, Int k, Int i, Int j, double best)
 {
-    Int begin = rows->first[k], size = rows->known[k];
-    const double *s = rows->s + rows->first_known[k], *w = rows->w + begin;
-    double need = least_difference(best);
-    if (count_different(s, w, size, need) == 0)
-        return best;
-    for (Int c = 0; c < size; c++)
-        if (fabs(s[c] - w[c]) > need && s[c] != BARRED) {
-            Int m = node_at(rows, begin + c, c);
+    for (Int c = 0; c < rows->known[k]; c++) {
+        double gain = gain_above(rows, k, c, best);
+        if (gain > 0.0) {
+            Int m = node_at(rows, rows->first[k] + c, c);
             if ((k != i || m != j) && (k != j || m != i))
-                best = most(best, gain_of(s[c], w[c]));
+                best = gain;
         }
+    }
     return best;
 }
 
@@ -468,20 +482,16 @@ static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize
     return PyFloat_FromDouble(best);
 }
 
-/* How many pairs have a gain above ``low``, up to ``high``, and which, unless there is nowhere to write:
-   of those whose correlation is known, as all others are far below. */
+/* How many pairs have a gain above ``low``, up to ``high``, or may have, and which, unless there is
+   nowhere to write: of those whose correlation is known, as all others are far below. */
 static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *pairs)
 {
-    double need = least_difference(low);
     Int found = 0;
-    for (Int k = 0; k < p; k++) {
-        const double *s = rows->s + rows->first_known[k], *w = rows->w + rows->first[k];
+    for (Int k = 0; k < p; k++)
         for (Int c = 0; c < rows->known[k]; c++) {
             Int m = node_at(rows, rows->first[k] + c, c);
-            if (m <= k || fabs(s[c] - w[c]) <= need || s[c] == BARRED)
-                continue;
-            double gain = gain_of(s[c], w[c]);
-            if (gain <= low || gain > high)
+            double gain = m > k ? gain_above(rows, k, c, low) : 0.0;
+            if (gain == 0.0 || (gain > high && c < rows->exact[k]))
                 continue;
             if (pairs != NULL) {
                 pairs[2 * found] = k;
@@ -489,7 +499,6 @@ static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *
             }
             found++;
         }
-    }
     return found;
 }
 

@@ -233,8 +233,8 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
 
     Of few variables, what that makes of the loss is counted with the next change of the graph.
     """
-    change, pair, tolerance, far = Change(), np.array([i, j]), fit.tolerance, fit.far
-    fit.tolerance, fit.far = share * tolerance, 1.0
+    change, pair, usual = Change(), np.array([i, j]), (fit.tolerance, fit.drop, fit.far)
+    fit.tolerance, fit.drop, fit.far = share * fit.tolerance, share * fit.drop, 1.0
     try:
         if fit.is_small:
             change.everywhere = True
@@ -245,7 +245,7 @@ def tighten(fit: FittedGraph, i: int, j: int, share: float) -> Change:
         if done == 0.0:
             solve_components(fit, pair, change)
     finally:
-        fit.tolerance, fit.far = tolerance, far
+        fit.tolerance, fit.drop, fit.far = usual
     return change
 
 
