@@ -1,9 +1,7 @@
 from numpy import float32, float64, int8, int16, int32
 from numpy.typing import NDArray
 
-Rows = tuple[
-    int, NDArray[int32], NDArray[int32], NDArray[float32], NDArray[float32], NDArray[int8]
-]
+Rows = tuple[int, NDArray[int32], NDArray[int32], NDArray[float32], NDArray[float32], NDArray[int8]]
 PANEL: int
 LONGEST: int
 ONE: int

@@ -93,7 +93,8 @@ class Path(Sequence[Step]):
                 f"the path was run to threshold {self.threshold:.6g} and cannot be read at "
                 f"{threshold:.6g}; fit again with a smaller threshold"
             )
-        for count, step in enumerate(self.steps):
+        # Down to its own threshold, a path takes all of its steps.
+        for count, step in enumerate(self.steps if threshold > self.threshold else ()):
             # The score of an included edge is infinite, and so may be the threshold.
             if step.added and step.score <= threshold and step.score < np.inf:
                 return count
@@ -109,10 +110,10 @@ class Path(Sequence[Step]):
 
     def edges(self, threshold: float) -> NDArray[np.int64]:
         """The pairs in the result at this threshold: an (m, 2) array, sorted."""
-        present: dict[tuple[int, int], None] = {}
-        for step in self.steps[: self.n_steps(threshold)]:
-            if step.added:
-                present[step.i, step.j] = None
-            else:
-                del present[step.i, step.j]
-        return np.array(sorted(present), np.int64).reshape(-1, 2)
+        steps = self.steps[: self.n_steps(threshold)]
+        i = np.fromiter((step.i for step in steps), np.int64, len(steps))
+        j = np.fromiter((step.j for step in steps), np.int64, len(steps))
+        size = j.max(initial=0) + 1
+        # An edge comes, goes, comes again, and so on.
+        keys, changes = np.unique(i * size + j, return_counts=True)
+        return np.stack(np.divmod(keys[changes % 2 == 1], size), axis=1)
