@@ -437,23 +437,26 @@ static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t cou
 }
 
 /* The gain of an entry whose correlation is known, or the most that it may be, where that is known
-   about; 0 where it is not above another gain, for which the two differ too little. */
-static double gain_above(const Rows *rows, Int k, Int c, double low)
+   about; 0 where the two do not differ by more than ``need``. */
+static double largest_gain(const Rows *rows, Int k, Int c, double need)
 {
     double w = rows->w[rows->first[k] + c], open = largest_difference(rows, k, c, w);
-    if (open <= least_difference(low))
+    if (open <= need)
         return 0.0;
-    double gain = c < rows->exact[k] ? gain_of(rows->s[rows->first_known[k] + c], w)
-                                     : open * open / (LEAST_RATIO * LEAST_RATIO);
-    return gain > low ? gain : 0.0;
+    return c < rows->exact[k] ? gain_of(rows->s[rows->first_known[k] + c], w)
+                              : open * open / (LEAST_RATIO * LEAST_RATIO);
 }
 
 /* The largest gain above another in row k, but for that of (i, j). */
 static double best_in_row(const Rows *rows, Int k, Int i, Int j, double best)
 {
+    double need = least_difference(best);
+    const double *s = rows->s + rows->first_known[k], *w = rows->w + rows->first[k];
+    if (!rows->sparse && count_different(s, w, rows->known[k], need) == 0)
+        return best;
     for (Int c = 0; c < rows->known[k]; c++) {
-        double gain = gain_above(rows, k, c, best);
-        if (gain > 0.0) {
+        double gain = largest_gain(rows, k, c, need);
+        if (gain > best) {
             Int m = node_at(rows, rows->first[k] + c, c);
             if ((k != i || m != j) && (k != j || m != i))
                 best = gain;
@@ -486,12 +489,13 @@ static PyObject *best_beside(PyObject *module, PyObject *const *values, Py_ssize
    nowhere to write: of those whose correlation is known, as all others are far below. */
 static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *pairs)
 {
+    double need = least_difference(low);
     Int found = 0;
     for (Int k = 0; k < p; k++)
         for (Int c = 0; c < rows->known[k]; c++) {
             Int m = node_at(rows, rows->first[k] + c, c);
-            double gain = m > k ? gain_above(rows, k, c, low) : 0.0;
-            if (gain == 0.0 || (gain > high && c < rows->exact[k]))
+            double gain = m > k ? largest_gain(rows, k, c, need) : 0.0;
+            if (gain <= low || (gain > high && c < rows->exact[k]))
                 continue;
             if (pairs != NULL) {
                 pairs[2 * found] = k;
