@@ -167,12 +167,14 @@ static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssi
     Int *partner = ints(&args).at;
     double *tops = floats(&args).at;
     Ints nodes = ints(&args);
-    Floats differences = floats(&args);
+    Floats amounts = floats(&args), differences = floats(&args);
     double threshold = number(&args);
     if (!complete(&args))
         return NULL;
     double need = least_difference(threshold);
     for (Int c = 0; c < nodes.size; c++) {
+        if (amounts.at[c] == 0.0)
+            continue;
         Int k = nodes.at[c], block = k / NODE_BLOCK;
         double root = differences.at[c] / LEAST_RATIO, gain = root * root;
         partner[k] = -1;
@@ -223,7 +225,7 @@ static double correlation(const Search *a, Int k, Int m)
     return a->table ? product_of(row, a->source.at + m * n, n) : row[m];
 }
 
-/* About S_km, up to the errors of both rows: an eighth of what is read for all of it, or a quarter. */
+/* About S_km, up to the errors of both rows, from an eighth or a quarter of the bytes. */
 static double rough_correlation(const Search *a, Int k, Int m)
 {
     const Rounded *rounded = &a->rounded;
@@ -394,9 +396,9 @@ static Rounded take_rounded(Arguments *args)
 }
 
 /* Of sparse rows, correlations are computed where the covariance alone, above ``reach``, could make
-   a gain; all others have correlations below those of candidates, which the bound allows for. Pairs
-   that are barred are passed over. Where there is no room for those correlations, it says so, and can
-   be called again. */
+   a gain: roughly first, and as they are where that leaves it open. All others are too small for one.
+   Pairs that are barred are passed over. Where there is no room for those correlations, it says so, and
+   can be called again. */
 static PyObject *best_pair(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("best_pair", values, count);
@@ -532,8 +534,9 @@ static PyMethodDef kernels[] = {
     KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
     KERNEL(close_pairs, "The pairs whose gain is above one number, up to another: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
-    KERNEL(update_bounds, "Bounds of the gains in rows of W that have changed, of which entries may now differ\n"
-           "from their correlations by at most so much."),
+    KERNEL(update_bounds,
+           "Bounds of the gains in rows of W that have changed by so much, of which entries may now\n"
+           "differ from their correlations by at most so much."),
     END_OF_KERNELS,
 };
 

@@ -1,9 +1,8 @@
 """Which pair gains most, and which edge costs least, kept up to date while the estimate changes.
 
 After each step most gains are what they were. A row of W carries an upper bound of its gains, from
-their largest when it was last looked at and from how far its entries can have moved since; only
-rows whose bound is the largest of all are looked at again. Costs of edges change where their value
-does.
+their largest when it was last looked at and from what its entries have become since; only rows
+whose bound is the largest of all are looked at again. Costs of edges change where their value does.
 """
 
 import math
@@ -159,7 +158,5 @@ class Candidates:
             self._partner.fill(-1)
             self._tops.fill(np.inf)
             return
-        for nodes, _, differences in change.rows:
-            kernels.update_bounds(
-                self._bound, self._partner, self._tops, nodes, differences, self.threshold
-            )
+        for changed in change.rows:
+            kernels.update_bounds(self._bound, self._partner, self._tops, *changed, self.threshold)
