@@ -65,7 +65,7 @@ class CovarianceRows:
     Row k is in ``w`` from ``first[k]`` on; see :mod:`sparsistent.core.relaxation`. ``source`` has
     the standardised columns as its rows if ``is_table``, else the correlations. ``s`` has those of
     the first ``known[k]`` entries for a search, where pairs that must not become edges are barred:
-    from ``exact[k]`` on they are off by up to ``error``, as products of ``rounded`` rows. All others
+    from ``exact[k]`` on they are products of ``rounded`` rows, off by up to ``error``. All others
     are at most ``cutoff``.
     """
 
