@@ -158,8 +158,8 @@ static PyObject *cheapest_edge(PyObject *module, PyObject *const *values, Py_ssi
     return PyLong_FromLongLong(cheapest);
 }
 
-/* No gain in a row is above its bound. One whose entries have changed may have another partner, which
-   nobody knows before it is looked at again. */
+/* No gain above the threshold is above the bound of its row. A row whose entries have changed may have
+   another partner, which nobody knows before it is looked at again. */
 static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("update_bounds", values, count);
@@ -531,8 +531,9 @@ static PyMethodDef kernels[] = {
     KERNEL(best_pair, "The pair with the largest gain above a threshold, or -1, -1; NO_ROOM where correlations\n"
            "have none."),
     KERNEL(entry, "W_ij, and S_ij where it is known exactly, else None."),
-    KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j)."),
-    KERNEL(close_pairs, "The pairs whose gain is above one number, up to another: one after the other."),
+    KERNEL(best_beside, "The largest gain above another of pairs that compete with (i, j), or more."),
+    KERNEL(close_pairs,
+           "The pairs whose gain is above one number, up to another, or may be: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
     KERNEL(update_bounds,
            "Bounds of the gains in rows of W that have changed by so much, of which entries may now\n"

@@ -633,8 +633,8 @@ static void write_rows(const Block *block, const Rows *rows, double drop, Change
         Int k = block->nodes[a];
         const double *row = block->V + a * u;
         const int32_t *slots = block->slots + a * u;
-        /* An edge that comes in ever smaller steps does so between the first two nodes. */
         double amount = 0.0, difference = 0.0;
+        /* An edge that comes in ever smaller steps does so between the first two nodes. */
         double negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
         Int count = find_changed(block, rows, a, negligible, drop, changed, sizes);
         for (Int c = 0; c < count; c++) {

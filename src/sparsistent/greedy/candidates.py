@@ -81,7 +81,7 @@ class Candidates:
             self.update(tighten(self.fit, i, j, error / self._error))
 
     def _look_below(self, settled: set[tuple[int, int]]) -> bool:
-        """Refit tighter around pairs just below the threshold, but for those that are settled."""
+        """Refit tighter around pairs that may be just below the threshold, but for settled ones."""
         if self._error <= self._least_error:
             return False
         level = max(math.sqrt(self.threshold) - MARGIN * self._error, 0.0) ** 2

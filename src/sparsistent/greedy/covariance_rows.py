@@ -149,10 +149,12 @@ class CovarianceRows:
         return self.w[self.first[node] : self.first[node] + self.size[node]]
 
     def known_entries(self, node: int) -> tuple[Places, Array]:
-        """Of a sparse row, the nodes whose correlation is known, and S − W there."""
+        """Of a sparse row, the nodes whose correlation is known, and |S − W| there, or more."""
         first, known, begin = self.first[node], self.known[node], self.first_known[node]
         entries = slice(first, first + known)
-        return self.column[entries], self.s[begin : begin + known] - self.w[entries]
+        difference = np.abs(self.s[begin : begin + known] - self.w[entries])
+        difference[self.exact[node] :] += self.error
+        return self.column[entries], difference
 
     def correlations(self, nodes: Integers) -> Array:
         """S among some nodes."""

@@ -93,10 +93,9 @@ class Path(Sequence[Step]):
                 f"the path was run to threshold {self.threshold:.6g} and cannot be read at "
                 f"{threshold:.6g}; fit again with a smaller threshold"
             )
-        # Down to its own threshold, a path takes all of its steps.
-        for count, step in enumerate(self.steps if threshold > self.threshold else ()):
+        for count, step in enumerate(self.steps):
             # The score of an included edge is infinite, and so may be the threshold.
-            if step.added and step.score <= threshold and step.score < np.inf:
+            if step.score <= threshold and step.added and step.score < np.inf:
                 return count
         if self.obstacle is not None and self.obstacle.score > threshold:
             raise self.obstacle.error
