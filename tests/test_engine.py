@@ -260,19 +260,54 @@ def test_bounds_hold_for_pairs_whose_correlation_nobody_has_asked_for(kind, spar
     hidden = 0
     while (pair := candidates.best_pair()) is not None:
         candidates.update(insert_edge(fit, *pair[:2]))
-        W = np.zeros_like(S)
-        start, other, value = fit.rows.entries(0.0)
-        node = np.repeat(np.arange(fit.p), np.diff(start))
-        W[node, other] = value
+        start, other, _ = fit.rows.entries(0.0)
         known = np.zeros(S.shape, bool)
-        known[node, other] = True
-        gain = gain_of_pairs(S, W)
+        known[np.repeat(np.arange(fit.p), np.diff(start)), other] = True
+        gain = all_gains(fit, S)
         hidden += np.count_nonzero((gain > threshold / 2) & ~known)
         largest = gain.max(axis=1)
         above = largest > threshold * (1 + 1e-9)
         assert (candidates._bound[above] >= largest[above] * (1 - 1e-9)).all()
     assert fit.graph.n_edges > 60
     assert hidden > 0
+
+
+def all_gains(fit, S):
+    start, other, value = fit.rows.entries(0.0)
+    W = np.zeros_like(S)
+    W[np.repeat(np.arange(fit.p), np.diff(start)), other] = value
+    return gain_of_pairs(S, W)
+
+
+@pytest.mark.parametrize("kind", ["grid", "random"])
+@pytest.mark.parametrize("way", [None, *WAYS])
+def test_the_best_pair_of_all_while_edges_come_and_go(kind, way, monkeypatch, sparse_storage):
+    """Whatever is known roughly, and however rows have changed since they were looked at."""
+    monkeypatch.setattr(rounding, "WAYS", () if way is None else (way,))
+    rng = np.random.default_rng(0)
+    moments = column_moments(table(kind, 81, 3)[:200], assume_centered=False)
+    threshold = ebic_edge_threshold(200, 81, 0.0)
+    fit = FittedGraph(screened_rows(moments, threshold), least_difference(threshold))
+    candidates, S, removed = Candidates(fit, threshold), moments.correlation, 0
+    for _ in range(150):
+        pair = candidates.best_pair()
+        gain = all_gains(fit, S)
+        if pair is not None:
+            assert pair[2] == pytest.approx(gain.max(), rel=1e-9)
+            assert gain[pair[:2]] == pytest.approx(gain.max(), rel=1e-9)
+            candidates.update(insert_edge(fit, *pair[:2]))
+        else:
+            assert gain.max() <= threshold * (1 + 1e-9)
+        while fit.graph.n_edges and (pair is None or rng.random() < 0.3):
+            number, pair = int(rng.integers(fit.graph.n_edges)), (0, 0, 0.0)
+            candidates.update(refit.delete_edge(fit, number))
+            removed += 1
+        if rng.random() < 0.1:
+            i, j = rng.choice(fit.p, 2, replace=False).tolist()
+            candidates.update(refit.tighten(fit, i, j, 0.01))
+    assert removed > 30
+    assert fit.graph.n_edges > 60
+    assert way is None or (fit.rows.exact < fit.rows.known).any()
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
