@@ -5,7 +5,7 @@ all. The products of unit rows are taken by tiles, of rows rounded to whole numb
 processor has instructions for that, else in single precision. Rounding is bounded, so what comes
 near the cutoff is kept, and only that is computed again in double precision. The cost is that of
 p²/2 products of rounded rows, an eighth of those in double precision, and a tenth more for the
-rest; the memory is a copy of the rounded rows, one tile a thread, and what is found.
+rest; the memory is two copies of the rounded rows, one tile a thread, and what is found.
 """
 
 from collections.abc import Callable
