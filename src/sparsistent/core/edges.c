@@ -438,30 +438,27 @@ static PyObject *entry(PyObject *module, PyObject *const *values, Py_ssize_t cou
     return Py_BuildValue("dd", w, rows.s[rows.first_known[i] + c]);
 }
 
-/* The gain of an entry whose correlation is known, or the most that it may be, where that is known
-   about; 0 where the two do not differ by more than ``need``. */
-static double largest_gain(const Rows *rows, Int k, Int c, double need)
+/* The gain of an entry that may differ so much from its correlation, or, where that is known about, the
+   most that it may be. */
+static double largest_gain(const Known *row, Int place, double w, double open)
 {
-    double w = rows->w[rows->first[k] + c], open = largest_difference(rows, k, c, w);
-    if (open <= need)
-        return 0.0;
-    return c < rows->exact[k] ? gain_of(rows->s[rows->first_known[k] + c], w)
+    return place < row->exact ? gain_of(row->s[place], w)
                               : open * open / (LEAST_RATIO * LEAST_RATIO);
 }
 
 /* The largest gain above another in row k, but for that of (i, j). */
 static double best_in_row(const Rows *rows, Int k, Int i, Int j, double best)
 {
+    Known row = known_of(rows, k);
+    const double *w = rows->w + rows->first[k];
     double need = least_difference(best);
-    const double *s = rows->s + rows->first_known[k], *w = rows->w + rows->first[k];
-    if (!rows->sparse && count_different(s, w, rows->known[k], need) == 0)
-        return best;
-    for (Int c = 0; c < rows->known[k]; c++) {
-        double gain = largest_gain(rows, k, c, need);
-        if (gain > best) {
+    Int first = count_different(row.s, w, row.exact, need) > 0 ? 0 : row.exact;
+    for (Int c = first; c < row.known; c++) {
+        double open = fabs(row.s[c] - w[c]) + (c < row.exact ? 0.0 : row.error);
+        if (open > need && row.s[c] != BARRED) {
             Int m = node_at(rows, rows->first[k] + c, c);
             if ((k != i || m != j) && (k != j || m != i))
-                best = gain;
+                best = most(best, largest_gain(&row, c, w[c], open));
         }
     }
     return best;
@@ -493,11 +490,15 @@ static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *
 {
     double need = least_difference(low);
     Int found = 0;
-    for (Int k = 0; k < p; k++)
-        for (Int c = 0; c < rows->known[k]; c++) {
-            Int m = node_at(rows, rows->first[k] + c, c);
-            double gain = m > k ? largest_gain(rows, k, c, need) : 0.0;
-            if (gain <= low || (gain > high && c < rows->exact[k]))
+    for (Int k = 0; k < p; k++) {
+        Known row = known_of(rows, k);
+        for (Int c = 0; c < row.known; c++) {
+            Int slot = rows->first[k] + c, m = node_at(rows, slot, c);
+            double w = rows->w[slot], open = largest_difference(&row, c, w);
+            if (m <= k || open <= need)
+                continue;
+            double gain = largest_gain(&row, c, w, open);
+            if (gain <= low || (gain > high && c < row.exact))
                 continue;
             if (pairs != NULL) {
                 pairs[2 * found] = k;
@@ -505,6 +506,7 @@ static Int pairs_between(const Rows *rows, Int p, double low, double high, Int *
             }
             found++;
         }
+    }
     return found;
 }
 

@@ -633,13 +633,14 @@ static void write_rows(const Block *block, const Rows *rows, double drop, Change
         Int k = block->nodes[a];
         const double *row = block->V + a * u;
         const int32_t *slots = block->slots + a * u;
+        Known known = known_of(rows, k);
         double amount = 0.0, difference = 0.0;
         /* An edge that comes in ever smaller steps does so between the first two nodes. */
         double negligible = rows->sparse && a > 1 ? NEGLIGIBLE * drop : 0.0;
         Int count = find_changed(block, rows, a, negligible, drop, changed, sizes);
         for (Int c = 0; c < count; c++) {
             Int b = changed[c], slot = rows->first[k] + slots[b], m = block->nodes[b];
-            double open = largest_difference(rows, k, slots[b], row[b]);
+            double open = largest_difference(&known, slots[b], row[b]);
             if (slots[b] >= 0)
                 set_both(rows, k, m, slot, row[b]);
             else
@@ -689,6 +690,8 @@ static void cross(const Rows *rows, int32_t *where, const Int *nodes, const doub
 {
     for (Int a = 0; a < middle; a++) {
         Int k = nodes[a], before = rows->sparse ? rows->size[k] : 0;
+        Known known = known_of(rows, k);
+        double amount = 0.0, difference = 0.0;
         for (Int c = 0; c < before; c++)
             where[rows->column[rows->first[k] + c]] = (int32_t)c;
         for (Int b = middle; b < count; b++) {
@@ -704,10 +707,12 @@ static void cross(const Rows *rows, int32_t *where, const Int *nodes, const doub
             } else {
                 append(rows, k, m, y);
             }
-            double difference = largest_difference(rows, k, c, w);
-            note(&changes, a, fabs(y), difference);
-            note(&changes, b, fabs(y), difference);
+            double open = largest_difference(&known, c, w);
+            note(&changes, b, fabs(y), open);
+            amount = most(amount, fabs(y));
+            difference = most(difference, open);
         }
+        note(&changes, a, amount, difference);
         for (Int c = 0; c < before; c++)
             where[rows->column[rows->first[k] + c]] = -1;
     }

@@ -78,16 +78,27 @@ INLINED Int node_at(const Rows *rows, Int slot, Int place)
     return rows->sparse ? rows->column[slot] : place;
 }
 
+/* What is known of the correlations in a row. */
+typedef struct {
+    const double *s;
+    Int known, exact;
+    double cutoff, error;
+} Known;
+
+INLINED Known known_of(const Rows *rows, Int k)
+{
+    return (Known){rows->s + rows->first_known[k], rows->known[k], rows->exact[k], rows->cutoff,
+                   rows->error};
+}
+
 /* By how much the correlation of an entry may differ from this covariance; where it has no place yet,
    or none that is known, by as much as any may. */
-INLINED double largest_difference(const Rows *rows, Int k, Int place, double w)
+INLINED double largest_difference(const Known *row, Int place, double w)
 {
-    if (place < 0 || place >= rows->known[k])
-        return rows->cutoff + fabs(w);
-    double s = rows->s[rows->first_known[k] + place];
-    if (s == BARRED)
-        return 0.0;
-    return fabs(s - w) + (place < rows->exact[k] ? 0.0 : rows->error);
+    if (place < 0 || place >= row->known)
+        return row->cutoff + fabs(w);
+    double s = row->s[place], error = place < row->exact ? 0.0 : row->error;
+    return s == BARRED ? 0.0 : fabs(s - w) + error;
 }
 
 /* Give an entry (k, m), and its twin, a value. */

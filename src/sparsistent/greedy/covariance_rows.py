@@ -200,11 +200,12 @@ class CovarianceRows:
         """Have twice the room for entries of sparse rows."""
         # One after the other, so that no two are in memory twice.
         for name in ENTRIES:
-            setattr(self, name, doubled(getattr(self, name)))
+            values = getattr(self, name)
+            setattr(self, name, with_room(values[: self.used[0]], 2 * values.size))
 
     def grow_known(self) -> None:
         """Have twice the room for their correlations."""
-        self.s = doubled(self.s)
+        self.s = with_room(self.s[: self.used[1]], 2 * self.s.size)
 
 
 def new_block(nodes: Integers, place: Places) -> BlockArrays:
