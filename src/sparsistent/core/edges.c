@@ -167,18 +167,19 @@ static PyObject *update_bounds(PyObject *module, PyObject *const *values, Py_ssi
     Int *partner = ints(&args).at;
     double *tops = floats(&args).at;
     Ints nodes = ints(&args);
-    Floats amounts = floats(&args), differences = floats(&args);
+    Matrix changes = matrix(&args);
     double threshold = number(&args);
     if (!complete(&args))
         return NULL;
+    const double *amounts = changes.at, *differences = changes.at + changes.columns;
     double need = least_difference(threshold);
     for (Int c = 0; c < nodes.size; c++) {
-        if (amounts.at[c] == 0.0)
+        if (amounts[c] == 0.0)
             continue;
         Int k = nodes.at[c], block = k / NODE_BLOCK;
-        double root = differences.at[c] / LEAST_RATIO, gain = root * root;
+        double root = differences[c] / LEAST_RATIO, gain = root * root;
         partner[k] = -1;
-        if (differences.at[c] > need)
+        if (differences[c] > need)
             bound[k] = most(bound[k], gain < TAME_GAIN ? gain : INFINITY);
         tops[block] = most(tops[block], bound[k]);
     }
@@ -538,8 +539,8 @@ static PyMethodDef kernels[] = {
            "The pairs whose gain is above one number, up to another, or may be: one after the other."),
     KERNEL(cheapest_edge, "The number of the edge whose plain removal costs least."),
     KERNEL(update_bounds,
-           "Bounds of the gains in rows of W that have changed by so much, of which entries may now\n"
-           "differ from their correlations by at most so much."),
+           "Bounds of the gains in rows of W, of which entries have changed by at most so much and\n"
+           "may now differ from their correlations by at most so much."),
     END_OF_KERNELS,
 };
 

@@ -91,8 +91,7 @@ def update_bounds(
     partner: NDArray[int64],
     tops: NDArray[float64],
     nodes: NDArray[int64],
-    amounts: NDArray[float64],
-    differences: NDArray[float64],
+    changes: NDArray[float64],
     threshold: float,
     /,
 ) -> None: ...

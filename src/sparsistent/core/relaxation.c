@@ -616,6 +616,15 @@ typedef struct {
     double *amounts, *differences;
 } Changes;
 
+/* None, as yet, in a matrix with two rows. */
+static Changes no_changes(PyObject *noted)
+{
+    Int size = PyArray_DIM((PyArrayObject *)noted, 1);
+    double *first = data(noted);
+    memset(first, 0, 2 * size * sizeof(double));
+    return (Changes){first, first + size};
+}
+
 static void note(const Changes *changes, Int a, double amount, double difference)
 {
     changes->amounts[a] = most(changes->amounts[a], amount);
@@ -675,8 +684,7 @@ static PyObject *close_block(PyObject *module, PyObject *const *values, Py_ssize
         free(changed);
         return PyErr_NoMemory();
     }
-    Changes changes = {data(noted), (double *)data(noted) + u};
-    memset(changes.amounts, 0, 2 * u * sizeof(double));
+    Changes changes = no_changes(noted);
     Py_BEGIN_ALLOW_THREADS
     write_rows(&block, &rows, drop, changes, changed, (double *)(changed + u + 1));
     Py_END_ALLOW_THREADS
@@ -718,8 +726,25 @@ static void cross(const Rows *rows, int32_t *where, const Int *nodes, const doub
     }
 }
 
-/* Returns the nodes on both sides, what has changed in their rows, see close_block, and how many they
-   are: none where the sparse rows have no room, and then nothing has been done. */
+/* The entries of row k above what is dropped: how many, and the room that their rows may need. */
+static Int side_of(const Rows *rows, Int k, double drop, Int largest, Int *nodes, double *values,
+                   Int *need)
+{
+    Int found = 0;
+    for (Int c = 0; c < rows->size[k]; c++) {
+        Int slot = rows->first[k] + c;
+        if (fabs(rows->w[slot]) > drop) {
+            nodes[found] = node_at(rows, slot, c);
+            values[found] = rows->w[slot];
+            *need += most_room(rows->size[nodes[found]] + largest);
+            found++;
+        }
+    }
+    return found;
+}
+
+/* Returns the nodes on both sides, and what has changed in their rows, see close_block: no nodes where
+   the sparse rows have no room, and then nothing has been done. */
 static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("join", values, count);
@@ -729,38 +754,28 @@ static PyObject *join(PyObject *module, PyObject *const *values, Py_ssize_t coun
     double sample = number(&args), drop = number(&args);
     if (!complete(&args))
         return NULL;
-    Int largest = rows.size[i] + rows.size[j], middle = 0, found = 0, need = rows.used[0];
-    PyObject *all_nodes = new_ints(largest), *noted = new_matrix(2, largest);
-    double *value = malloc(largest * sizeof(double));
-    if (all_nodes == NULL || noted == NULL || value == NULL) {
-        Py_XDECREF(all_nodes);
-        Py_XDECREF(noted);
-        free(value);
+    Int largest = rows.size[i] + rows.size[j], need = rows.used[0];
+    Int *nodes = malloc(largest * (sizeof(Int) + sizeof(double)));
+    if (nodes == NULL)
         return PyErr_NoMemory();
-    }
-    Int *nodes = data(all_nodes);
-    for (int side = 0; side < 2; side++) {
-        Int k = side ? j : i;
-        middle = found;
-        for (Int c = 0; c < rows.size[k]; c++) {
-            Int slot = rows.first[k] + c;
-            double w = rows.w[slot];
-            if (fabs(w) > drop) {
-                nodes[found] = node_at(&rows, slot, c);
-                value[found] = w;
-                need += most_room(rows.size[nodes[found]] + largest);
-                found++;
-            }
-        }
-    }
-    Changes changes = {data(noted), (double *)data(noted) + largest};
-    memset(changes.amounts, 0, 2 * largest * sizeof(double));
+    double *value = (double *)(nodes + largest);
+    Int middle = side_of(&rows, i, drop, largest, nodes, value, &need);
+    Int found = middle + side_of(&rows, j, drop, largest, nodes + middle, value + middle, &need);
     if (rows.sparse && need > rows.capacity)
         found = 0;
-    else
+    PyObject *both_sides = new_ints(found), *noted = new_matrix(2, found);
+    if (both_sides == NULL || noted == NULL) {
+        Py_XDECREF(both_sides);
+        Py_XDECREF(noted);
+        free(nodes);
+        return NULL;
+    }
+    memcpy(data(both_sides), nodes, found * sizeof(Int));
+    Changes changes = no_changes(noted);
+    if (found > 0)
         cross(&rows, where, nodes, value, middle, found, sample, drop, changes);
-    free(value);
-    return Py_BuildValue("NNL", all_nodes, noted, (long long)found);
+    free(nodes);
+    return Py_BuildValue("NN", both_sides, noted);
 }
 
 /* How many entries of a sparse row are above a level, and which, unless there is nowhere to write. */

@@ -83,7 +83,7 @@ def join(
     sample: float,
     drop: float,
     /,
-) -> tuple[NDArray[int64], NDArray[float64], int]: ...
+) -> tuple[NDArray[int64], NDArray[float64]]: ...
 def strong_entries(
     rows: Rows,
     starts: NDArray[int64],

@@ -158,5 +158,7 @@ class Candidates:
             self._partner.fill(-1)
             self._tops.fill(np.inf)
             return
-        for changed in change.rows:
-            kernels.update_bounds(self._bound, self._partner, self._tops, *changed, self.threshold)
+        for nodes, changes in change.rows:
+            kernels.update_bounds(
+                self._bound, self._partner, self._tops, nodes, changes, self.threshold
+            )

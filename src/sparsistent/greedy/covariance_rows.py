@@ -18,7 +18,7 @@ from sparsistent.core import edges, relaxation
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.rounding import SingleRows, no_single_rows
 from sparsistent.core.screening import StrongPairs, strong_pairs
-from sparsistent.greedy.graph import Integers, doubled, with_room
+from sparsistent.greedy.graph import Integers, with_room
 
 Places = NDArray[np.int32]
 BlockArrays = tuple[Array, Integers, Places, Integers, Places]

@@ -272,7 +272,7 @@ def _change(descent: Descent, add: Pair | None, remove: Pair | None) -> None:
     for change in changes:
         if change.everywhere:
             descent.drift.fill(np.inf)
-        for nodes, amounts, _ in change.rows:
+        for nodes, (amounts, _) in change.rows:
             descent.drift[nodes] += amounts
 
 

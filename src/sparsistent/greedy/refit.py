@@ -182,9 +182,12 @@ class Block(NamedTuple):
 
 @dataclass
 class Change:
-    """Which rows of W a refit has changed; by how much; how far what has may differ from S now."""
+    """Which rows of W a refit has changed; by how much; how far what has may differ from S now.
 
-    rows: list[tuple[Integers, Array, Array]] = field(default_factory=list)
+    The last two are the rows of one array.
+    """
+
+    rows: list[tuple[Integers, Array]] = field(default_factory=list)
     everywhere: bool = False
 
 
@@ -295,11 +298,11 @@ def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:
     fit.theta_diagonal[j] += gain
     fit.loss += math.log1p(-s * s)
     while True:
-        nodes, (amounts, differences), count = kernels.join(
+        nodes, changes = kernels.join(
             rows.arrays, fit._place, i, j, s, 0.0 if rows.is_dense else fit.drop
         )
-        if count:
-            return Change([(nodes[:count], amounts[:count], differences[:count])])
+        if nodes.size:
+            return Change([(nodes, changes)])
         rows.grow()
 
 
@@ -373,7 +376,7 @@ def _relax(
     block = _new_block(fit, nodes)
     share = _relax_block(fit, block, starts, comes, target, fit.tolerance, limit)
     if share > 0.0:
-        change.rows.append((nodes, *fit.rows.write(block, fit.drop)))
+        change.rows.append((nodes, fit.rows.write(block, fit.drop)))
         _note_loss(fit, block)
     fit._place[nodes] = -1
     return share, nodes
@@ -489,7 +492,7 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
         fit.forget_cost(number)
     fit.pending[nodes] = 0.0
     rows.replace(nodes, V, fit.drop)
-    change.rows.append((nodes, *np.full((2, nodes.size), 2.0)))
+    change.rows.append((nodes, np.full((2, nodes.size), 2.0)))
     _take_loss_of_precision(fit)
 
 
