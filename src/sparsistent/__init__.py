@@ -10,23 +10,35 @@ if TYPE_CHECKING:
     from sparsistent.estimators.fixed_graph import FixedGraph
     from sparsistent.estimators.global_greedy import GlobalGreedy
     from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
+    from sparsistent.greedy.neighborhood import AbsoluteThreshold
     from sparsistent.models import GaussianGraphicalModel
     from sparsistent.scores import compare_graphs
+    from sparsistent.selection import CV, EBIC, FDR, FWER, Auto, Paper, Rule, StARS
     from sparsistent.uncertainty import bootstrap, stability_selection
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CV",
+    "EBIC",
+    "FDR",
+    "FWER",
+    "AbsoluteThreshold",
+    "Auto",
     "FixedGraph",
     "GaussianGraphicalModel",
     "GlobalGreedy",
     "NeighborhoodGreedy",
+    "Paper",
+    "Rule",
+    "StARS",
     "bootstrap",
     "compare_graphs",
     "stability_selection",
 ]
 
 _HOMES = {
+    "AbsoluteThreshold": "sparsistent.greedy.neighborhood",
     "FixedGraph": "sparsistent.estimators.fixed_graph",
     "GaussianGraphicalModel": "sparsistent.models",
     "GlobalGreedy": "sparsistent.estimators.global_greedy",
@@ -38,9 +50,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'sparsistent' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOMES.get(name, "sparsistent.selection")), name)
 
 
 def __dir__() -> list[str]:

@@ -88,13 +88,13 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def draw_selection(selection: Selection, ax: "Axes | None" = None) -> "Axes":
+def draw_selection(selection: Selection | GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     """Draw the curve on which a rule has chosen a threshold.
 
     Parameters
     ----------
-    selection : Selection
-        The attribute ``selection_`` of a fitted estimator.
+    selection : Selection or estimator
+        The attribute ``selection_`` of a fitted estimator, or the estimator.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -111,6 +111,7 @@ def draw_selection(selection: Selection, ax: "Axes | None" = None) -> "Axes":
     'extended BIC'
     """
     plt = optional_import("matplotlib.pyplot", "draw_selection", extra="plots")
+    selection = _curve_of(selection)
     if ax is None:
         ax = plt.figure(figsize=(7, 4.5), layout="constrained").add_subplot()
     known = np.isfinite(selection.criterion)
@@ -126,9 +127,18 @@ def draw_selection(selection: Selection, ax: "Axes | None" = None) -> "Axes":
     ax.invert_xaxis()
     ax.set_xlabel("threshold")
     ax.set_ylabel(selection.meaning)
-    edges = selection.n_edges[selection.row]
-    ax.set_title(f"{selection.rule!r} chooses {selection.chosen:.3g}: {edges} edges")
+    ax.set_title(f"{selection.rule} chooses {selection.chosen:.3g}")
     return ax
+
+
+def _curve_of(selection: Any) -> Selection:
+    curve = getattr(selection, "selection_", selection)
+    if not isinstance(curve, Selection):
+        raise TypeError(
+            "draw_selection draws the curve of a rule and needs an estimator that was fitted with "
+            f"one, such as GlobalGreedy('ebic').fit(X), or its selection_, but got {selection!r}"
+        )
+    return curve
 
 
 def _layout(nx: Any, graph: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Where a precision has few entries, so has its factor, and the inverse on the gra
 from the factor without the rest of the inverse. For few variables a dense factor is faster.
 """
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg as dense_linalg
 from scipy import sparse
 from scipy.sparse import linalg
+from scipy.sparse.csgraph import connected_components
 
 from sparsistent.core import elimination as kernels
 
@@ -21,6 +23,10 @@ Integers = NDArray[np.int64]
 
 # Up to this many variables the factor is dense.
 SMALL = 128
+# A factor that is sparser than this share of the matrix is solved with, column by column.
+SPARSE_FACTOR = 0.05
+# Entries of a piece of a dense matrix.
+PIECE = 1 << 22
 # How SuperLU orders and eliminates a symmetric positive definite matrix.
 MINIMUM_DEGREE: dict[str, Any] = {
     "permc_spec": "MMD_AT_PLUS_A",
@@ -96,6 +102,79 @@ def factorise(matrix: sparse.sparray) -> Factorisation | DenseFactorisation:
     if not (np.array_equal(lu.perm_r, lu.perm_c) and factor.diagonal.min() > 0):
         raise np.linalg.LinAlgError("the precision matrix is not positive definite")
     return factor
+
+
+def inverse_by_components(matrix: sparse.csr_array) -> Array:
+    """The inverse of a positive definite sparse matrix, exactly symmetric, as a dense array.
+
+    Between components it is zero. In a component it comes from the sparse factor, column by column,
+    unless that factor is nearly full: then a dense one is faster.
+    """
+    inverse = _zeros(matrix.shape[0], "inverse")
+    _, component = connected_components(matrix, directed=False)
+    order = np.argsort(component, kind="stable")
+    for nodes in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
+        if nodes.size == 1:
+            inverse[nodes, nodes] = 1.0 / matrix[nodes, nodes]
+        elif nodes.size == matrix.shape[0]:
+            _invert_component(matrix, inverse)
+        else:
+            block = np.zeros((nodes.size, nodes.size))
+            _invert_component(matrix[nodes][:, nodes], block)
+            inverse[np.ix_(nodes, nodes)] = block
+    return inverse
+
+
+def dense_copy(matrix: sparse.csr_array) -> Array:
+    """A sparse matrix as a dense array."""
+    dense = _zeros(matrix.shape[0], "matrix")
+    i, j = matrix.tocoo().coords
+    dense[i, j] = matrix.data
+    return dense
+
+
+def _invert_component(matrix: sparse.csr_array, out: Array) -> None:
+    p = matrix.shape[0]
+    factor = factorise(matrix)
+    if isinstance(factor, Factorisation) and factor.lu.L.nnz < SPARSE_FACTOR * p**2:
+        side = max(1, PIECE // p)
+        for first in range(0, p, side):
+            columns = np.arange(first, min(first + side, p))
+            right = np.zeros((p, columns.size), order="F")
+            right[columns, columns - first] = 1.0
+            out[columns] = factor.solve(right).T
+    else:
+        out[:] = dense_linalg.lapack.dpotri(
+            dense_linalg.cholesky(matrix.toarray(), lower=True, overwrite_a=True), lower=True
+        )[0]
+    # The lower triangle counts; some rows at a time, so that no second matrix is needed.
+    for first in range(0, p, max(1, PIECE // p)):
+        last = min(first + max(1, PIECE // p), p)
+        out[first:last, last:] = out[last:, first:last].T
+        corner = np.tril(out[first:last, first:last])
+        out[first:last, first:last] = corner + np.tril(corner, -1).T
+
+
+def _zeros(p: int, what: str) -> Array:
+    """A dense matrix, or an error where the machine has no room for it."""
+    size = 8 * p**2
+    try:
+        if size > _physical_memory():
+            raise MemoryError
+        return np.zeros((p, p))
+    except MemoryError as error:
+        raise MemoryError(
+            f"the dense {what} of {p} variables takes {size / 2**30:.3g} GiB; set "
+            "sparse_output=True and work with the sparse precision_ alone"
+        ) from error
+
+
+def _physical_memory() -> float:
+    """In bytes; without a limit where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return np.inf
 
 
 class InverseOnGraph:

@@ -1,8 +1,9 @@
 """What the estimators share: moments in, an estimate on a graph out, and its exports."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -10,11 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparsistent.core.factorisation import factorise
-from sparsistent.core.likelihood import Certificate, invert
+from sparsistent.core.factorisation import dense_copy, factorise, inverse_by_components
+from sparsistent.core.likelihood import Certificate
 from sparsistent.core.moments import Array, Moments, shrunk
 from sparsistent.core.tables import PartError, Table
 from sparsistent.core.threads import one_blas_thread
@@ -26,13 +27,19 @@ from sparsistent.estimators.input import (
     read_table,
     reject_collinear,
 )
-from sparsistent.estimators.progress import Progress, reporting
+from sparsistent.estimators.progress import Progress, Verbose, reporting
 from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
-from sparsistent.selection.held_out import Folds, Recorder, held_out_choice
+from sparsistent.selection.held_out import (
+    Recorder,
+    folds_of,
+    held_out_choice,
+    rows_to_hold_out,
+)
+from sparsistent.selection.rules import Number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,20 +49,12 @@ Correlation = Literal["pearson", "spearman", "kendall", "nonparanormal"]
 Missing = Literal["error", "pairwise", "em"]
 Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
 
-# Fewer rows are not worth holding out a part of.
-LEAST_ROWS = 10
+# Folds by which shrinkage="auto" holds rows out.
+FOLDS = 5
 # An estimate whose certificate is above this comes with a warning.
 CERTIFIED = 1e-6
 # Up to this many variables linear algebra is faster on one thread.
 SMALL = 600
-
-
-class Number(Interval):  # type: ignore[misc]
-    """An interval of numbers; True and False are none."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        """Whether the value is a number in the interval."""
-        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]
@@ -75,7 +74,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         "covariance": [StrOptions({"precomputed"}), None],
         "n_samples": [Number(Integral, 1, None, closed="left"), None],
         "sparse_output": ["boolean"],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", StrOptions({"auto"})],
         "callback": [callable, None],
     }
 
@@ -89,7 +88,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
-        verbose: int = 0,
+        verbose: Verbose = "auto",
         callback: Progress | None = None,
     ) -> None:
         self.correlation = correlation
@@ -119,29 +118,35 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        # A fit that fails must not leave an earlier graph under the names of the new columns.
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        self._validate_params()
+        # All attributes of a fit come at once, and those of an earlier one go at once: a fit that
+        # fails or is interrupted leaves none, and threads that fit one estimator do not mix.
+        self.__dict__ = self._parameters_alone()
+        worker = copy(self)
+        worker._validate_params()
         with reporting(self.verbose, self.callback) as report:
-            moments, table = self._read(X, sample_weight, report)
+            moments, table = worker._read(X, sample_weight, report)
             try:
                 with threads_for(moments):
-                    self._fit_moments(moments, table, report)
+                    worker._fit_moments(moments, table, report)
             except PartError as error:
                 raise ValueError(
                     "no variance is left in some of the rows that are drawn or held out of "
-                    f"{listed(column_names(self), error.columns)}; drop these columns, or choose a "
-                    "threshold and a shrinkage that need no part of the rows"
+                    f"{listed(column_names(worker), error.columns)}; drop these columns, or choose "
+                    "a threshold and a shrinkage that need no part of the rows"
                 ) from error
-        if self.certificate_ > CERTIFIED:
+        if worker.certificate_ > CERTIFIED:
             warnings.warn(
-                f"the estimate misses the sample by {float(self.certificate_):.2g} on its graph "
+                f"the estimate misses the sample by {float(worker.certificate_):.2g} on its graph "
                 "(certificate_): some columns are nearly collinear",
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        fitted = {name: value for name, value in vars(worker).items() if _is_fitted(name)}
+        self.__dict__ = self._parameters_alone() | fitted
         return self
+
+    def _parameters_alone(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not _is_fitted(name)}
 
     def _read(
         self, X: Any, sample_weight: Any = None, report: Progress | None = None
@@ -163,8 +168,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             return self._shrink_by(float(self.shrinkage), moments)
         if self.shrinkage != "auto":
             return self._shrink_by(formula_shrinkage(self.shrinkage, moments, table), moments)
-        rows = self._rows_to_hold_out(table, "shrinkage='auto'", "set a number between 0 and 1")
-        choice = held_out_choice(rows, self._record, self._folds(rows), report=report)
+        rows = rows_to_hold_out(table, "shrinkage='auto'")
+        choice = held_out_choice(rows, self._record, folds_of(rows, FOLDS), report=report)
         return self._shrink_by(choice.shrinkage, moments)
 
     def _shrink_by(self, share: float, moments: Moments) -> Moments:
@@ -172,26 +177,6 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         if share == 0.0:
             reject_collinear(moments, column_names(self))
         return shrunk(moments, share)
-
-    def _rows_to_hold_out(self, table: Table | None, who: str, way_out: str) -> Table:
-        if table is None or len(table.values) < LEAST_ROWS:
-            raise ValueError(
-                f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass "
-                f"one, or {way_out}"
-            )
-        return table
-
-    def _folds(self, table: Table) -> Folds:
-        # What few fits need costs every process that fits, if imported above: a tenth of a second.
-        from sklearn.model_selection import check_cv
-
-        cv = getattr(self, "cv", 5)
-        folds = list(check_cv(cv).split(table.values))
-        if table.places is None or not isinstance(cv, Iterable) or hasattr(cv, "split"):
-            return folds
-        # These are rows of the table that was given, some of which are left out.
-        mapped = [[table.places[rows] for rows in fold] for fold in folds]
-        return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
 
     def _set_estimate(
         self,
@@ -204,16 +189,36 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.edges_ = edges
         self.certificate_ = certificate
         self.location_ = moments.location
-        self._moments = moments
+        self._moments_ = moments
         i, j = precision.tocoo().coords
-        scaled = precision.copy()
-        scaled.data /= moments.scale[i] * moments.scale[j]
+        self._precision_ = precision.copy()
+        self._precision_.data /= moments.scale[i] * moments.scale[j]
+        # What is made of the estimate when it is asked for.
+        self._made_: dict[str, Array] = {}
+
+    @property
+    def precision_(self) -> Any:
+        """The precision matrix: an array, made on first access, or sparse with sparse_output."""
+        check_is_fitted(self)
         if self.sparse_output:
-            self.precision_ = scaled
-            return
-        self.precision_ = scaled.toarray()
-        outer = np.outer(moments.scale, moments.scale)
-        self.covariance_ = invert(precision.toarray()) * outer
+            return self._precision_
+        if "precision" not in self._made_:
+            self._made_["precision"] = dense_copy(self._precision_)
+        return self._made_["precision"]
+
+    @property
+    def covariance_(self) -> Array:
+        """The inverse of ``precision_``, made on first access."""
+        check_is_fitted(self)
+        if "covariance" not in self._made_:
+            # At unit variances, where numbers of all sizes are equally exact.
+            covariance = inverse_by_components(self.certificate_.precision)
+            scale = self._moments_.scale
+            # Row by row: no second matrix, and it stays exactly symmetric.
+            for row, unit in zip(covariance, scale, strict=True):
+                row *= unit * scale
+            self._made_["covariance"] = covariance
+        return self._made_["covariance"]
 
     def _dependence(self, error: NoEstimateError) -> str:
         return describe_dependence(column_names(self), error.node, error.neighbors)
@@ -224,13 +229,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # n_features_in_ is set before a fit can fail.
-        return hasattr(self, "precision_")
+        return hasattr(self, "certificate_")
 
     def score(self, X_test: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows of a table under the fitted Gaussian."""
         distances = self.mahalanobis(X_test)
-        precision = sparse.csr_array(self.precision_, copy=True)
+        precision = self._precision_.copy()
         unit = np.sqrt(precision.diagonal())
         i, j = precision.tocoo().coords
         precision.data /= unit[i] * unit[j]
@@ -242,18 +246,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Squared Mahalanobis distance of each row of a table from the fitted mean."""
         check_is_fitted(self)
         deviations = validate_data(self, X, reset=False) - self.location_
-        return np.einsum("ij,ij->i", deviations @ self.precision_, deviations)  # type: ignore[no-any-return]
+        return np.einsum("ij,ij->i", deviations @ self._precision_, deviations)  # type: ignore[no-any-return]
 
     def error_norm(
         self, comp_cov: Any, norm: str = "frobenius", scaling: bool = True, squared: bool = True
     ) -> float:
         """Distance between ``covariance_`` and another covariance, as in scikit-learn."""
-        check_is_fitted(self)
-        if self.sparse_output:
-            raise ValueError(
-                "error_norm compares covariance matrices, and sparse_output=True has none; fit "
-                "again with sparse_output=False"
-            )
         from sklearn.covariance import EmpiricalCovariance
 
         twin = EmpiricalCovariance()
@@ -262,7 +260,6 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
 
     def get_precision(self) -> Any:
         """The fitted precision matrix, ``precision_``."""
-        check_is_fitted(self)
         return self.precision_
 
     def to_frame(self) -> "pd.DataFrame":
@@ -328,9 +325,18 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def _edge_values(self) -> tuple[Array, Array]:
         """The precision's entries and the partial correlations of the edges."""
         i, j = self.edges_.T
-        diagonal = np.sqrt(self.precision_.diagonal())
-        values = np.asarray(self.precision_[i, j]).ravel()
+        diagonal = np.sqrt(self._precision_.diagonal())
+        entries = self._precision_.tocoo()
+        row, column = entries.coords
+        upper = np.flatnonzero(row < column)
+        # In the order of the edges.
+        values = entries.data[upper[np.lexsort([column[upper], row[upper]])]]
         return values, -values / diagonal[i] / diagonal[j]
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether an attribute is one of a fit, by its name; those of Python itself have two lines."""
+    return name.endswith("_") and not name.endswith("__")
 
 
 def threads_for(moments: Moments) -> AbstractContextManager[None]:

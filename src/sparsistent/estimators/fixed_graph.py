@@ -8,7 +8,7 @@ from sparsistent.core.tables import Table
 from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
 from sparsistent.estimators.edges import edge_indices
 from sparsistent.estimators.input import column_names
-from sparsistent.estimators.progress import Progress
+from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.greedy.known_graph import estimate_on
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.selection.held_out import Recorder
@@ -60,7 +60,7 @@ class FixedGraph(GraphEstimator):
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
-        verbose: int = 0,
+        verbose: Verbose = "auto",
         callback: Progress | None = None,
     ) -> None:
         super().__init__(

@@ -1,23 +1,16 @@
 """The global greedy estimator."""
 
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.greedy_search import GreedySearch
-from sparsistent.estimators.progress import Progress
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import ProfilePath, profile_greedy
+from sparsistent.greedy.neighborhood import Gain
 from sparsistent.greedy.profile_descent import WHOLE
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError
-from sparsistent.selection import RULES
-from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_path, graphs_of_profile
-from sparsistent.selection.held_out import Recorder, least_threshold
-from sparsistent.selection.thresholds import ebic_edge_threshold, profile_gain
+from sparsistent.selection.rules import Rule
+from sparsistent.selection.searches import GlobalSearch
+from sparsistent.selection.thresholds import profile_gain
 
 
 class GlobalGreedy(GreedySearch):
@@ -29,20 +22,22 @@ class GlobalGreedy(GreedySearch):
 
     Parameters
     ----------
-    threshold : float or str, default="auto"
-        A pair must lower the loss by more than this to become an edge: the paper's ε. Or the name
-        of a rule that chooses it, and leaves the curve on which it did so in ``selection_``:
+    threshold : float, str or Rule, default="auto"
+        A pair must lower the loss by more than this to become an edge: the paper's ε. Or a rule
+        that chooses it, by name or as an object with parameters, such as ``EBIC(gamma=1.0)``:
 
-        - "auto": where an edge becomes likelier than noise, judged by the clear edges; on an empty
-          graph any false edge has a chance of about 0.05 at most
-        - "fwer": any false edge has a chance of at most ``alpha``
-        - "fdr": about a share ``alpha`` of the edges is false; a heuristic beyond an empty graph
-        - "ebic": the least extended BIC on the path, with ``gamma``
-        - "cv": the best held-out likelihood over the folds of ``cv``, less what BIC charges for
-          each edge; for prediction, together with ``shrinkage="auto"``
-        - "stars": subsamples disagree about at most a share ``beta`` of the pairs; in "bstars"
-          two of them say how far the others are run
-        - "paper": c·d·log p/n, with ``constant`` for c and ``max_degree`` for d
+        - "auto", :class:`Auto`: where an edge becomes likelier than noise, judged by the clear
+          edges; on an empty graph any false edge has a chance of about 0.05 at most
+        - "fwer", :class:`FWER`: on an empty graph any false edge has a chance of at most
+          ``alpha``; on a graph with edges of more than that
+        - "fdr", :class:`FDR`: about a share ``alpha`` of the edges is false; a heuristic beyond an
+          empty graph
+        - "ebic", :class:`EBIC`: the least extended BIC on the path, with ``gamma``
+        - "cv", :class:`CV`: the best held-out likelihood, less what BIC charges for each edge; for
+          prediction, together with ``shrinkage="auto"``
+        - "stars", :class:`StARS`: subsamples disagree about at most a share ``beta`` of the pairs
+        - :class:`Paper`: c·d·log p/n
+        - a :class:`Rule` of your own
     backward_factor : float, default=0.5
         An edge is removed when that raises the loss by at most this share of what the last edge
         gained: the paper's ν, between 0 and 1.
@@ -51,26 +46,10 @@ class GlobalGreedy(GreedySearch):
         the precision. With "profile" all other entries follow, for edges that come as for those
         that go; edges are swapped, too, and from an over-dense graph the search cuts back. It looks
         for the graph that minimises L + ε|E|, starts at the paper's result and never ends with
-        more than that: better, and slower, where variables are strongly correlated. "auto" is
-        "profile" for up to 256 variables, with twice as many samples or more, of which the paper's
-        result explains one to four fifths or more, unless the threshold is a number or "cv", or
-        edges are included or excluded. Otherwise it is "coordinate".
-    alpha : float, default=0.05
-        Of "fwer" and "fdr".
-    gamma : float, default=0.5
-        Of "ebic", which charges log n + 4γ log p for an edge.
-    beta : float, default=0.05
-        Of "stars" and "bstars". R's huge and pulsar count twice: their threshold is 2β.
-    n_subsamples : int, default=20
-        Of "stars" and "bstars".
-    cv : int, splitter or iterable, default=5
-        Of "cv", as in scikit-learn.
-    constant, max_degree : float, optional
-        Of "paper".
-    random_state : int, RandomState or None, default=None
-        Of "stars" and "bstars", which draw rows.
-    n_jobs : int or None, default=None
-        Of "cv", "stars" and "bstars": the number of processes, as in joblib.
+        more than that: better, and slower, where variables are strongly correlated. "auto" looks
+        at the sample alone: it is "profile" where there are at most 256 variables, at least twice
+        as many samples, and some variable of which the others explain more than four fifths.
+        Otherwise it is "coordinate". What ran is in ``gain_``.
     include, exclude : sequence of pairs, default=()
         Edges that are in the graph from the start and stay, and pairs that never become edges: by
         column index or name.
@@ -91,11 +70,11 @@ class GlobalGreedy(GreedySearch):
     n_samples : int, optional
         The number of samples behind a precomputed covariance; every rule needs it.
     sparse_output : bool, default=False
-        Whether ``precision_`` is a SciPy sparse array. There is no ``covariance_`` then, and
-        nowhere in the fit a dense matrix of all pairs unless most of them are correlated: for many
-        thousands of variables.
-    verbose : int, default=0
-        1 shows a progress bar on the error stream.
+        Whether ``precision_`` is a SciPy sparse array, for many thousands of variables. A fit
+        makes no dense matrix of all pairs in any case, unless most of them are correlated.
+    verbose : int or "auto", default="auto"
+        1 shows a progress bar on the error stream, 0 none; "auto" shows one where that stream is a
+        terminal and the fit takes longer than two seconds.
     callback : callable, optional
         Called now and then as ``callback(stage, done, total)`` with a stage such as "search".
         An exception that it raises ends the fit.
@@ -103,9 +82,9 @@ class GlobalGreedy(GreedySearch):
     Attributes
     ----------
     precision_ : ndarray or sparse array of shape (n_features, n_features)
-        Exactly zero off the graph.
+        Exactly zero off the graph. As an array it is made when it is first asked for.
     covariance_ : ndarray of shape (n_features, n_features)
-        The inverse of ``precision_``; not with ``sparse_output``.
+        The inverse of ``precision_``, made when it is first asked for.
     edges_ : int ndarray of shape (n_edges, 2)
         The graph: pairs i < j of column indices, sorted.
     location_ : ndarray of shape (n_features,)
@@ -113,15 +92,20 @@ class GlobalGreedy(GreedySearch):
     shrinkage_ : float
         The shrinkage used.
     threshold_ : float
-        The threshold used.
+        The threshold used. Passed as ``threshold`` it gives the same graph.
+    gain_ : {"coordinate", "profile"}
+        The gain used. Where the search with profile gains has no estimate, it is "coordinate".
+    rule_ : Rule or None
+        The rule that chose the threshold; None where it was a number.
     selection_ : Selection
-        The curve on which a rule chose it: thresholds, numbers of edges, the rule's criterion. With
-        profile gains "ebic" chooses on the path of that search; the other rules choose on the path
-        of coordinate gains, and the search uses the gain of the same correlation after a refit.
+        The curve on which a rule chose it. With profile gains "ebic" charges each edge in the
+        search itself; the other rules choose among coordinate gains, and the search uses the gain
+        of the same correlation after a refit.
     path_ : Path or ProfilePath
         Every step of the search, which a rule may have taken further than to ``threshold_``; gives
-        the graph at any threshold from its end on, ``path_.edges(0.1)``. With profile gains it is
-        the best graph at that threshold of all that were met.
+        the graph at any threshold from its end on, ``path_.edges(0.1)``, and all of them as a
+        table, ``path_.to_frame()``. With profile gains it is the best graph at that threshold of
+        all that were met.
     n_iter_ : int
         The number of steps.
     certificate_ : Certificate
@@ -138,71 +122,18 @@ class GlobalGreedy(GreedySearch):
     [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
 
-    _charge = staticmethod(ebic_edge_threshold)
-    _one_entry = True
-    _profile_rules = frozenset({"ebic"})
+    def _search(self, gain: Gain) -> GlobalSearch:
+        return GlobalSearch(float(self.backward_factor), self._constraints(), gain)
 
-    def _search(
-        self,
-        moments: Moments,
-        threshold: float,
-        report: Progress | None,
-        earlier: tuple[Path, FittedGraph] | None = None,
-    ) -> tuple[Path, FittedGraph]:
-        return global_greedy(
-            moments,
-            threshold,
-            float(self.backward_factor),
-            report,
-            constraints=self._constraints(),
-            earlier=earlier,
-        )
+    @staticmethod
+    def _profile_threshold(threshold: Any) -> Any:
+        return np.where(np.isfinite(threshold), profile_gain(threshold), threshold)
 
-    def _trace(self, moments: Moments, recorder: Recorder) -> None:
-        # Each estimate is scored when the search has it. Edges to include may have none.
-        with suppress(NoEstimateError):
-            global_greedy(
-                moments,
-                least_threshold(moments),
-                float(self.backward_factor),
-                observer=recorder,
-                constraints=self._constraints(),
-            )
-
-    def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
-        def search(
-            moments: Moments, threshold: float, earlier: object = None
-        ) -> tuple[ProfilePath, FittedGraph]:
-            return profile_greedy(moments, threshold, float(self.backward_factor), report)
-
+    def _check(self, rule: Rule | None, moments: Moments) -> None:
+        super()._check(rule, moments)
         n, p = moments.n_samples, moments.scale.size
-        if n is not None and n <= p <= WHOLE and moments.shrinkage == 0.0:
+        if self.gain == "profile" and n is not None and n <= p <= WHOLE and self.shrinkage == 0.0:
             raise ValueError(
                 f"gain='profile' needs more samples than variables, but X has {n} and {p}: the "
                 "loss of dense graphs would have no bound; set gain='coordinate', or shrinkage="
             )
-        try:
-            if self.threshold in self._profile_rules:
-                problem = self._problem(moments)
-                problem = replace(problem, search=search, view=_graphs_of_profile, minimises=True)
-                selection = RULES[str(self.threshold)](problem, self._options())
-                threshold, self.selection_ = selection.chosen, selection
-                path, fit = problem.run(threshold)
-            else:
-                if isinstance(self.threshold, str):
-                    # The rule has chosen among gains of one entry.
-                    threshold = profile_gain(threshold)
-                path, fit = search(moments, float(threshold))
-            self._read_path(moments, path, float(threshold), fit)
-        except NoEstimateError:
-            return False
-        return True
-
-    @staticmethod
-    def _graphs(moments: Moments, path: Path) -> GraphSequence:
-        # The loss of the empty graph, at the data's own scale.
-        return graphs_of_path(path, float(moments.scale.size + 2 * np.log(moments.scale).sum()))
-
-
-def _graphs_of_profile(moments: Moments, path: ProfilePath) -> GraphSequence:
-    return graphs_of_profile(path)

@@ -4,45 +4,46 @@ from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from functools import partial
-from math import isfinite
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.moments import Moments, shrunk
+from sparsistent.core.likelihood import Certificate, invert
+from sparsistent.core.moments import LEAST_VARIANCE, Moments
 from sparsistent.core.tables import Table
 from sparsistent.estimators.base import (
     Correlation,
     GraphEstimator,
     Missing,
-    Number,
     Shrinkage,
     fit_on,
 )
 from sparsistent.estimators.edges import read_constraints
 from sparsistent.estimators.input import column_names
-from sparsistent.estimators.progress import Progress
+from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
-from sparsistent.greedy.covariance_rows import rows_for_graph
 from sparsistent.greedy.estimate import change_graph, estimate
 from sparsistent.greedy.known_graph import estimate_on
+from sparsistent.greedy.neighborhood import AbsoluteThreshold, Gain
+from sparsistent.greedy.path import GraphPath
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.selection import RULES
 from sparsistent.selection.curve import Selection
-from sparsistent.selection.graph_sequence import GraphSequence
-from sparsistent.selection.held_out import Recorder, held_out_choice, least_threshold
-from sparsistent.selection.rules import Options, Problem, Rows
-from sparsistent.selection.thresholds import Noise
+from sparsistent.selection.held_out import Recorder
+from sparsistent.selection.problem import Problem, Search
+from sparsistent.selection.rules import Number, Rule
 
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
-# By itself a fit looks beyond the paper's result for up to so many variables with so many samples
-# each, one of which keeps less than 1/STEEP of its variance given the others: there the paper's
-# search errs, and there are enough samples to tell.
+# gain="auto" is "profile" for up to so many variables with so many samples each, one of which keeps
+# less than 1/STEEP of its variance given the others: there the paper's search errs, and there are
+# enough samples to tell.
 FEW_VARIABLES = 256
 SAMPLES_EACH = 2
 STEEP = 5.0
@@ -51,54 +52,27 @@ STEEP = 5.0
 class GreedySearch(GraphEstimator):
     """Base of the estimators that search for the graph and leave a path behind.
 
-    A subclass has ``_search``, which runs the paper's algorithm down to a threshold and returns the
-    path, and with it the estimate at its end where the algorithm has one; ``_search_further``,
-    which puts what profile gains find in the place of that result and says whether that exists;
-    ``_profile_rules``, the rules that choose on the path of the profile search;
-    ``_graphs``, which turns the path into graphs for the rules; ``_charge``, what the extended BIC
-    asks for a parameter, from the numbers of samples and of features and γ; and ``_one_entry``,
-    whether a gain is that of one entry of the precision.
+    A subclass has ``_search``, the search that its parameters describe, for either gain; and
+    ``_profile_threshold``, from a threshold for coordinate gains to one for profile gains.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphEstimator._parameter_constraints,
-        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions({*RULES, "cv"})],
+        "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES)), Rule],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
         "gain": [StrOptions({"auto", "coordinate", "profile"})],
         "include": ["array-like"],
         "exclude": ["array-like"],
-        "alpha": [Number(Real, 0, 1, closed="neither")],
-        "gamma": [Number(Real, 0, None, closed="left")],
-        "beta": [Number(Real, 0, 0.5, closed="neither")],
-        "n_subsamples": [Number(Integral, 2, None, closed="left")],
-        "cv": ["cv_object"],
-        "constant": [Number(Real, 0, None, closed="neither"), None],
-        "max_degree": [Number(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
     }
-    _search: Callable[..., tuple[Any, FittedGraph | None]]
-    _search_further: Callable[[Moments, Any, Progress | None], bool]
-    _graphs: Callable[[Moments, Any], GraphSequence]
-    _charge: Callable[[int, int, float], float]
-    _one_entry: bool
-    _profile_rules: frozenset[str] = frozenset()
+    _search: Callable[[Gain], Search]
+    _profile_threshold: Callable[[Any], Any]
 
     def __init__(
         self,
-        threshold: float | str = "auto",
+        threshold: float | str | Rule = "auto",
         backward_factor: float = 0.5,
         *,
         gain: Literal["auto", "coordinate", "profile"] = "auto",
-        alpha: float = 0.05,
-        gamma: float = 0.5,
-        beta: float = 0.05,
-        n_subsamples: int = 20,
-        cv: Any = 5,
-        constant: float | None = None,
-        max_degree: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
         include: Any = (),
         exclude: Any = (),
         correlation: Correlation = "pearson",
@@ -108,7 +82,7 @@ class GreedySearch(GraphEstimator):
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
-        verbose: int = 0,
+        verbose: Verbose = "auto",
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
@@ -125,15 +99,6 @@ class GreedySearch(GraphEstimator):
         self.threshold = threshold
         self.backward_factor = backward_factor
         self.gain = gain
-        self.alpha = alpha
-        self.gamma = gamma
-        self.beta = beta
-        self.n_subsamples = n_subsamples
-        self.cv = cv
-        self.constant = constant
-        self.max_degree = max_degree
-        self.random_state = random_state
-        self.n_jobs = n_jobs
         self.include = include
         self.exclude = exclude
 
@@ -148,7 +113,8 @@ class GreedySearch(GraphEstimator):
         Returns
         -------
         estimator
-            A fitted copy, with the graph and the estimate on it; this one stays as it is.
+            A fitted copy with this threshold, the graph and the estimate on it; this one stays as
+            it is.
 
         Examples
         --------
@@ -159,34 +125,108 @@ class GreedySearch(GraphEstimator):
         [4, 3, 0]
         """
         check_is_fitted(self)
-        larger = copy(self)
-        larger._read_path(self._moments, self.path_, float(threshold))
-        return larger
+        if (number := _positive_number(threshold)) is None:
+            raise ValueError(
+                f"threshold must be a number above 0, at least {self.path_.threshold:.6g}, to "
+                f"which the path was run, but is {threshold!r}"
+            )
+        # In units of the data where the path is.
+        number = type(self.threshold_)(number)
+        twin = copy(self)
+        twin.threshold, twin.rule_ = number, None
+        twin.__dict__.pop("selection_", None)
+        twin._read_path(self._moments_, self.path_, number)
+        return twin
 
     def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
-        if self.threshold == "cv":
-            share, self.selection_ = self._cross_validate(moments, table, report)
-            moments = self._shrink_by(share, moments)
-            self._reject_included(moments)
-            threshold = self.selection_.chosen
-            path, fit = self._search(moments, threshold, report)
+        rule = rule_of(self.threshold)
+        self._check(rule, moments)
+        is_shrinkage_open = rule is not None and rule.chooses_shrinkage and self.shrinkage == "auto"
+        if not is_shrinkage_open:
+            moments = self._shrink(moments, table, report)
+        problem = self._problem(moments, table, report, is_shrinkage_open)
+        selection = None
+        if rule is not None and is_shrinkage_open:
+            selection = choose(rule, problem)
+            assert selection.shrinkage is not None
+            moments = self._shrink_by(selection.shrinkage, moments)
+            problem = self._problem(moments, table, report)
+        self._reject_included(moments)
+        self.rule_ = None if rule is None else clone(rule)
+        if self._wants_profile(moments):
+            with suppress(NoEstimateError):
+                self._fit_profile(problem, rule, selection)
+                return
+        if rule is not None:
+            selection = selection or choose(rule, problem)
+        self._fit_searched(problem, selection, "coordinate")
+
+    def _problem(
+        self,
+        moments: Moments,
+        table: Table | None = None,
+        report: Progress | None = None,
+        is_shrinkage_open: bool = False,
+    ) -> Problem:
+        search, centered = self._search("coordinate"), bool(self.assume_centered)
+        return Problem(search, moments, table, centered, report, is_shrinkage_open)
+
+    def _fit_profile(
+        self, problem: Problem, rule: Rule | None, selection: Selection | None
+    ) -> None:
+        """Search with profile gains, at a threshold that was chosen with coordinate gains.
+
+        A rule that minimises what this search minimises can choose for itself.
+        """
+        profile = replace(problem, search=self._search("profile"), _run=None)
+        if rule is not None and rule.penalises_edges:
+            selection = choose(rule, profile)
+        elif rule is not None:
+            selection = selection or choose(rule, problem)
+            selection = replace(
+                selection,
+                threshold=self._profile_threshold(selection.threshold),
+                chosen=type(selection.chosen)(self._profile_threshold(selection.chosen)),
+            )
+        self._fit_searched(profile, selection, "profile")
+
+    def _fit_searched(self, problem: Problem, selection: Selection | None, gain: Gain) -> None:
+        """Search down to the threshold, and set what comes out."""
+        threshold = self._number() if selection is None else selection.chosen
+        path, fit = problem.run(threshold)
+        if gain == "profile":
+            # Where this search has no estimate, the other one may.
+            found = _estimate_at(problem.moments, path, threshold, fit)
+            self._set_result(problem.moments, path, threshold, *found)
         else:
-            if self.shrinkage == "auto" and self.threshold in ("stars", "bstars"):
+            self._read_path(problem.moments, path, threshold, fit)
+        self.gain_ = gain
+        if selection is not None:
+            self.selection_ = selection
+
+    def _number(self) -> float:
+        """The threshold where it is a number."""
+        number = _positive_number(self.threshold)
+        assert number is not None
+        return number
+
+    def _check(self, rule: Rule | None, moments: Moments) -> None:
+        """Refuse what cannot be done before anything is searched."""
+        if rule is not None:
+            rule._validate_params()
+            if moments.n_samples is None:
+                raise ValueError(
+                    f"threshold={self.threshold!r} needs the number of samples behind the "
+                    "covariance; pass n_samples=, or a number as the threshold"
+                )
+            if self.shrinkage == "auto" and rule.draws_rows and not rule.chooses_shrinkage:
                 raise ValueError(
                     f"shrinkage='auto' does not go with threshold={self.threshold!r}, which would "
                     "draw subsamples of subsamples; choose threshold='cv', or another shrinkage"
                 )
-            moments = self._shrink(moments, table, report)
-            self._reject_included(moments)
-            if self._goes_straight() and self._search_further(moments, self.threshold, report):
-                return
-            threshold, path, fit = self._run_to_threshold(moments, table, report)
-        self._read_path(moments, path, threshold, fit)
-        if self._wants_profile(moments):
-            self._search_further(moments, threshold, report)
 
     def _constraints(self) -> Constraints:
-        if not self._is_constrained():
+        if len(self.include) == len(self.exclude) == 0:
             return NO_CONSTRAINTS
         return read_constraints(self.include, self.exclude, column_names(self))
 
@@ -202,151 +242,123 @@ class GreedySearch(GraphEstimator):
                 "sample; take some of them out of include, or set shrinkage="
             ) from error
 
-    def _run_to_threshold(
-        self, moments: Moments, table: Table | None, report: Progress | None
-    ) -> tuple[float, Any, FittedGraph | None]:
-        """The threshold, and a path that goes at least there."""
-        if not isinstance(self.threshold, str):
-            threshold = float(self.threshold)
-            return threshold, *self._search(moments, threshold, report)
-        problem = self._problem(moments, table, report)
-        self.selection_ = RULES[self.threshold](problem, self._options())
-        threshold = self.selection_.chosen
-        return threshold, *problem.run(threshold)
-
     def _record(self, moments: Moments, recorder: Recorder) -> None:
+        rule, problem = rule_of(self.threshold), self._problem(moments)
         with suppress(NoEstimateError):
-            threshold, path, _ = copy(self)._run_to_threshold(moments, None, None)
+            threshold = self._number() if rule is None else choose(rule, problem).chosen
+            path, _ = problem.run(threshold)
             recorder(fit_on(moments, path.edges(threshold)), 1.0)
 
-    def _cross_validate(
-        self, moments: Moments, table: Table | None, report: Progress | None
-    ) -> tuple[float, Selection]:
-        """Shrinkage and threshold by the likelihood of rows that were held out."""
-        rows = self._rows_to_hold_out(table, "threshold='cv'", "choose threshold='auto'")
-        shares = None
-        if self.shrinkage != "auto":
-            shares = [self._shrink(moments, table, report).shrinkage]
-        folds = self._folds(rows)
-        choice = held_out_choice(rows, self._trace, folds, shares, self.n_jobs, report)
-        return choice.shrinkage, choice.selection()
-
-    def _trace(self, moments: Moments, recorder: Recorder) -> None:
-        """Show a recorder the estimates along a path, until it has seen enough."""
-        path, _ = self._search(moments, least_threshold(moments), None)
-        graphs = self._graphs(moments, path)
-        fit = FittedGraph(rows_for_graph(moments))
-        with suppress(NoEstimateError):
-            for k, threshold in enumerate(graphs.lower.tolist()):
-                change_graph(fit, graphs.changes(k - 1, k))
-                if isfinite(threshold) and recorder(fit, threshold):
-                    return
-
-    def _is_constrained(self) -> bool:
-        return len(self.include) > 0 or len(self.exclude) > 0
-
-    def _goes_straight(self) -> bool:
-        """Whether the profile search needs nothing from the paper's."""
-        by_itself = not isinstance(self.threshold, str) or self.threshold in self._profile_rules
-        return self.gain == "profile" and by_itself and not self._is_constrained()
-
     def _wants_profile(self, moments: Moments) -> bool:
-        """Whether the paper's result, which is there, is to be improved on."""
-        if self.gain == "profile" and self._is_constrained():
-            raise ValueError(
-                "include and exclude are for gain='coordinate'; set it, or leave them out"
-            )
+        """Whether to search with profile gains; the threshold has no say in it.
+
+        So a threshold that was chosen gives the same graph when it is passed as a number.
+        """
         if self.gain != "auto":
             return self.gain == "profile"
-        if not isinstance(self.threshold, str) or self.threshold == "cv" or self._is_constrained():
-            return False
         n, p = moments.n_samples, moments.scale.size
         if n is None or n < SAMPLES_EACH * p or p > FEW_VARIABLES:
             return False
-        return bool((self.precision_.diagonal() * moments.scale**2).max() > STEEP)
-
-    def _problem(
-        self, moments: Moments, table: Table | None = None, report: Progress | None = None
-    ) -> Problem:
-        n, p = moments.n_samples, moments.scale.size
-        if n is None:
-            raise ValueError(
-                f"threshold={self.threshold!r} needs the number of samples behind the covariance; "
-                "pass n_samples=, or a number as the threshold"
-            )
-        noise = Noise(n, p, bool(self.assume_centered), self._one_entry, moments.shrinkage)
-        return Problem(
-            moments,
-            noise,
-            lambda moments, threshold, earlier: self._search(moments, threshold, report, earlier),
-            self._graphs,
-            lambda gamma: noise.kept * self._charge(n, p, gamma),
-            None if table is None else partial(self._part, table, moments.shrinkage),
-            0 if table is None else len(table.values),
-        )
-
-    def _part(self, table: Table, shrinkage: float, rows: Rows) -> Problem:
-        """The problem on some rows of the table."""
-        return self._problem(shrunk(table.part(rows), shrinkage))
-
-    def _options(self) -> Options:
-        return Options(
-            alpha=float(self.alpha),
-            gamma=float(self.gamma),
-            beta=float(self.beta),
-            constant=self.constant,
-            max_degree=self.max_degree,
-            n_subsamples=int(self.n_subsamples),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
+        try:
+            steepest = float(invert(moments.correlation).diagonal().max())
+        except np.linalg.LinAlgError:
+            return False
+        # The inverse of a sample's covariance is too large by this factor, on average.
+        return steepest * (n - p - 1) / n > STEEP and steepest * LEAST_VARIANCE < 1.0
 
     def _read_path(
-        self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
+        self, moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
     ) -> None:
+        """Set the result at a threshold, or raise an error with one at which there is a result."""
         try:
-            edges = path.edges(threshold)
-            changes = (
-                None if fit is None or getattr(path, "obstacle", None) else _differences(fit, edges)
-            )
-            if fit is None or changes is None or len(changes) > MOST_CHANGES * len(edges):
-                found = estimate_on(moments, edges)
-            else:
-                change_graph(fit, changes)
-                found = estimate(fit)
-            self._set_estimate(moments, edges, *found)
+            found = _estimate_at(moments, path, threshold, fit)
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
                 "this sample; drop one of them, or set "
-                f"threshold={self._usable_threshold(moments, path):.6g}, at which one exists"
+                f"threshold={_usable_threshold(moments, path)!r}, at which one exists"
             ) from error
+        self._set_result(moments, path, threshold, *found)
+
+    def _set_result(
+        self,
+        moments: Moments,
+        path: GraphPath,
+        threshold: float,
+        edges: Any,
+        precision: sparse.csr_array,
+        certificate: Certificate,
+    ) -> None:
+        self._set_estimate(moments, edges, precision, certificate)
         self.threshold_ = threshold
         self.path_ = path
         self.n_iter_ = path.n_steps(threshold)
 
-    def _usable_threshold(self, moments: Moments, path: Any) -> float:
-        """Bisect the gains on the path for a threshold whose graph has an estimate.
 
-        There is one: at the largest gain the graph is empty. It is the smallest unless a backward
-        step has made a graph at a larger threshold worse.
-        """
-
-        def works(threshold: float) -> bool:
-            return has_estimate(moments, path, threshold)
-
-        # Above the rounding of six digits, so that the number works as printed.
-        gains = sorted({float(f"{gain * (1 + 1e-5):.6g}") for gain in path.thresholds()})
-        return gains[bisect_left(gains, True, key=works)]
+def rule_of(threshold: Any) -> Rule | None:
+    """The rule that a parameter stands for, or None for a number."""
+    if isinstance(threshold, Rule):
+        return threshold
+    return RULES[threshold]() if isinstance(threshold, str) else None
 
 
-def has_estimate(moments: Moments, path: Any, threshold: float) -> bool:
-    """Whether there is an estimate on the graph of a path at this threshold."""
-    try:
-        estimate_on(moments, path.edges(threshold))
-    except NoEstimateError:
-        return False
-    return True
+def _positive_number(threshold: Any) -> float | None:
+    """A threshold as a number above 0, in units of the data where it is; None if it is none."""
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if not is_number or not threshold > 0:
+        return None
+    return threshold if isinstance(threshold, AbsoluteThreshold) else float(threshold)
+
+
+def choose(rule: Rule, problem: Problem) -> Selection:
+    """What a rule chooses; where it only says the threshold, with the numbers of edges."""
+    chosen = rule.choose(problem)
+    if isinstance(chosen, Selection):
+        return chosen
+    if (threshold := _positive_number(chosen)) is None:
+        raise ValueError(
+            f"{rule!r} must choose a threshold above 0, or return a Selection, but its choose() "
+            f"returned {chosen!r}"
+        )
+    graphs = problem.graphs(threshold)
+    edges = graphs.n_edges.astype(np.float64)
+    return Selection(repr(rule), graphs.lower, edges, "number of edges", threshold)
+
+
+def _estimate_at(
+    moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
+) -> tuple[Any, sparse.csr_array, Certificate]:
+    """The edges at a threshold, the precision on them and its certificate.
+
+    The estimate at the end of the search is changed to it where not too much is different.
+    """
+    edges = path.edges(threshold)
+    if fit is not None and getattr(path, "obstacle", None) is None:
+        changes = _differences(fit, edges)
+        if len(changes) <= MOST_CHANGES * len(edges):
+            change_graph(fit, changes)
+            return edges, *estimate(fit)
+    return edges, *estimate_on(moments, edges)
+
+
+def _usable_threshold(moments: Moments, path: GraphPath) -> float:
+    """Bisect the thresholds of a path for one whose graph has an estimate.
+
+    There is one: at the largest the graph is empty. It is the smallest unless a backward step has
+    made a graph at a larger threshold worse.
+    """
+
+    def works(threshold: float) -> bool:
+        try:
+            estimate_on(moments, path.edges(threshold))
+        except NoEstimateError:
+            return False
+        return True
+
+    # Above the rounding of six digits, so that the number works as printed.
+    rounded = sorted({float(f"{threshold * (1 + 1e-5):.6g}") for threshold in path.thresholds()})
+    usable = rounded[bisect_left(rounded, True, key=works)]
+    return type(path.threshold)(usable)
 
 
 def _differences(fit: FittedGraph, edges: Any) -> list[tuple[int, int, bool]]:

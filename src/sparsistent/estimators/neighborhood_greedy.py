@@ -1,6 +1,5 @@
 """The neighbourhood greedy estimator."""
 
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -8,12 +7,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from sparsistent.core.moments import Moments
 from sparsistent.estimators.base import Correlation, Missing, Shrinkage
-from sparsistent.estimators.greedy_search import GreedySearch, has_estimate
-from sparsistent.estimators.progress import Progress
-from sparsistent.greedy.neighborhood import NeighborhoodPath, coefficients, neighborhood_greedy
-from sparsistent.greedy.refit import FittedGraph
-from sparsistent.selection.graph_sequence import GraphSequence, graphs_of_neighborhoods
-from sparsistent.selection.thresholds import ebic_neighbor_threshold
+from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.progress import Progress, Verbose
+from sparsistent.greedy.neighborhood import Gain, coefficients
+from sparsistent.selection.rules import Rule
+from sparsistent.selection.searches import NeighborhoodSearch
 
 
 class NeighborhoodGreedy(GreedySearch):
@@ -24,31 +22,28 @@ class NeighborhoodGreedy(GreedySearch):
 
     Parameters
     ----------
-    threshold : float or str, default="auto"
-        A number is the paper's ε: a neighbour must lower (1/2n)‖X_r − XΓ‖² by more than this, in
-        the squared unit of X_r. The names are those of :class:`GlobalGreedy`; except for "paper",
-        which is on the paper's scale, they choose by how much a neighbour must lower log RSS, which
-        does not depend on units. "ebic" adds up the criteria of all regressions.
+    threshold : float, str or Rule, default="auto"
+        By how much a neighbour must lower log RSS, which does not depend on units. Or a rule that
+        chooses it, as in :class:`GlobalGreedy`; "ebic" adds up the criteria of all regressions. The
+        paper's own threshold, a fall of (1/2n)‖X_r − XΓ‖² in the squared unit of X_r, is an
+        :class:`AbsoluteThreshold` or ``Paper(constant, max_degree, absolute=True)``.
     backward_factor : float, default=0.5
         A neighbour is removed when that raises the loss by at most this share of what the last
         neighbour gained: the paper's ν, between 0 and 1.
-    combine : {"and", "or"}, default="and"
-        Whether an edge needs both of its nodes to choose each other, or one.
+    combine : {"or", "and"}, default="or"
+        Whether an edge needs one of its nodes to choose the other, or both to choose each other.
+        "or" finds more of the edges of real networks, and hardly more false ones.
     gain : {"auto", "coordinate", "profile"}, default="auto"
         What a neighbour is worth. "coordinate" is the paper's: the loss falls by moving one
         coefficient. With "profile" all other coefficients of the node move along, for what comes
         as for what goes; neighbours are exchanged, too, and from a set that is too large the search
-        cuts back. It looks for the neighbours A that minimise RSS/2 + ε|A|, or log RSS + ε|A| where
-        a rule has chosen ε (on the path of coordinate gains), starts at the paper's result among
-        others, and never ends with more than that. It takes tens of times as long and is worth it
+        cuts back. It looks for the neighbours A that minimise log RSS + ε|A|, or RSS/2 + ε|A| where
+        ε is absolute, starts at the paper's result among others, and never ends with more than
+        that. It takes tens of times as long and is worth it
         where variables are strongly correlated. Where the correlations of all pairs take more than
         1 GiB, from 11,586 variables on, a node's candidates are those within two steps in the
         paper's graph, at most 256: a neighbour that is worth nothing without variables from further
         away is then missed. "auto" chooses as in :class:`GlobalGreedy`.
-    gamma : float, default=1.0
-        Of "ebic", which charges log n + 2γ log(p − 1) for a neighbour.
-    alpha, beta, n_subsamples, cv, constant, max_degree, random_state, n_jobs
-        As in :class:`GlobalGreedy`.
     include, exclude, correlation, missing, shrinkage, assume_centered, covariance, n_samples
         As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
@@ -63,7 +58,7 @@ class NeighborhoodGreedy(GreedySearch):
     precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
     feature_names_in_
         As in :class:`GlobalGreedy`.
-    threshold_, selection_ : float, Selection
+    threshold_, gain_, rule_, selection_
         As in :class:`GlobalGreedy`.
     path_ : NeighborhoodPath
         Every step at every node; gives the graph at any larger threshold. With profile gains the
@@ -84,25 +79,14 @@ class NeighborhoodGreedy(GreedySearch):
         **GreedySearch._parameter_constraints,
         "combine": [StrOptions({"and", "or"})],
     }
-    _charge = staticmethod(ebic_neighbor_threshold)
-    _one_entry = False
 
     def __init__(
         self,
-        threshold: float | str = "auto",
+        threshold: float | str | Rule = "auto",
         backward_factor: float = 0.5,
-        combine: Literal["and", "or"] = "and",
+        combine: Literal["or", "and"] = "or",
         *,
         gain: Literal["auto", "coordinate", "profile"] = "auto",
-        alpha: float = 0.05,
-        gamma: float = 1.0,
-        beta: float = 0.05,
-        n_subsamples: int = 20,
-        cv: Any = 5,
-        constant: float | None = None,
-        max_degree: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
         include: Any = (),
         exclude: Any = (),
         correlation: Correlation = "pearson",
@@ -112,22 +96,13 @@ class NeighborhoodGreedy(GreedySearch):
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
-        verbose: int = 0,
+        verbose: Verbose = "auto",
         callback: Progress | None = None,
     ) -> None:
         super().__init__(
             threshold,
             backward_factor,
             gain=gain,
-            alpha=alpha,
-            gamma=gamma,
-            beta=beta,
-            n_subsamples=n_subsamples,
-            cv=cv,
-            constant=constant,
-            max_degree=max_degree,
-            random_state=random_state,
-            n_jobs=n_jobs,
             include=include,
             exclude=exclude,
             correlation=correlation,
@@ -142,60 +117,17 @@ class NeighborhoodGreedy(GreedySearch):
         )
         self.combine = combine
 
-    def _search(
-        self, moments: Moments, threshold: float, report: Progress | None, earlier: object = None
-    ) -> tuple[NeighborhoodPath, None]:
-        return self._run(moments, threshold, relative=self._relative(), report=report), None
-
-    def _search_further(self, moments: Moments, threshold: Any, report: Progress | None) -> bool:
-        threshold = float(threshold)
-        path = self._run(
-            moments, threshold, relative=self._relative(), report=report, gain="profile"
-        )
-        if not has_estimate(moments, path, threshold):
-            return False
-        self._read_path(moments, path, threshold)
-        return True
-
-    def _relative(self) -> bool:
-        # The paper's own threshold is on the paper's scale, as a number is.
-        return isinstance(self.threshold, str) and self.threshold != "paper"
-
-    def _run(
-        self,
-        moments: Moments,
-        threshold: float,
-        *,
-        relative: bool,
-        report: Progress | None = None,
-        gain: Literal["coordinate", "profile"] = "coordinate",
-    ) -> NeighborhoodPath:
-        return neighborhood_greedy(
-            moments,
-            threshold,
-            float(self.backward_factor),
-            self.combine,
-            relative,
-            None if report is None else partial(report, "search"),
-            self._constraints(),
-            gain,
-            None if report is None else partial(report, "correlations"),
+    def _search(self, gain: Gain) -> NeighborhoodSearch:
+        return NeighborhoodSearch(
+            float(self.backward_factor), self.combine, self._constraints(), gain
         )
 
     @staticmethod
-    def _graphs(moments: Moments, path: NeighborhoodPath) -> GraphSequence:
-        return graphs_of_neighborhoods(path)
+    def _profile_threshold(threshold: Any) -> Any:
+        # In a regression, log RSS falls by as much in the end as a neighbour gains.
+        return threshold
 
-    def _usable_threshold(self, moments: Moments, path: Any) -> float:
-        if path.relative:
-            # A threshold that is a number is on the paper's scale.
-            smallest = float(path.nodes.change[path.nodes.added].min())
-            path = self._run(moments, smallest, relative=False)
-        return super()._usable_threshold(moments, path)
-
-    def _read_path(
-        self, moments: Moments, path: Any, threshold: float, fit: FittedGraph | None = None
-    ) -> None:
-        super()._read_path(moments, path, threshold, fit)
-        self.coef_ = coefficients(moments, self.path_, self.threshold_)
+    def _set_result(self, moments: Moments, path: Any, threshold: float, *found: Any) -> None:
+        super()._set_result(moments, path, threshold, *found)
+        self.coef_ = coefficients(moments, path, threshold)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)

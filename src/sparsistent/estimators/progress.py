@@ -4,24 +4,36 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Literal
 
 Progress = Callable[[str, int, int], object]
+Verbose = int | Literal["auto"]
 
 WIDTH = 30
+# Seconds after which a bar appears by itself on a terminal.
+APPEARS_AFTER = 2.0
 
 
 class ProgressBar:
-    """One line on the error stream for each stage of a fit, with the time left."""
+    """One line on the error stream for each stage of a fit, with the time left.
 
-    def __init__(self) -> None:
+    ``after`` is how many seconds have to pass before anything is drawn.
+    """
+
+    def __init__(self, after: float = 0.0) -> None:
         self._stage = ""
         self._started = 0.0
+        self._visible_from = monotonic() + after
+        self._is_drawn = False
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Draw the bar."""
         if stage != self._stage:
             self.close()
             self._stage, self._started = stage, monotonic()
+        if monotonic() < self._visible_from:
+            return
+        self._is_drawn = True
         share = done / total if total else 1.0
         elapsed = monotonic() - self._started
         left = elapsed * (1 - share) / share if share else 0.0
@@ -32,15 +44,20 @@ class ProgressBar:
 
     def close(self) -> None:
         """End the line."""
-        if self._stage:
+        if self._is_drawn:
             sys.stderr.write("\n")
-            self._stage = ""
+        self._stage, self._is_drawn = "", False
 
 
 @contextmanager
-def reporting(verbose: int, callback: Progress | None) -> Iterator[Progress | None]:
+def reporting(verbose: Verbose, callback: Progress | None) -> Iterator[Progress | None]:
     """What a fit reports to: a bar, the user's function, both, or None."""
-    bar = ProgressBar() if verbose else None
+    bar = None
+    if verbose == "auto":
+        # Where the error stream is a file or a pipe, lines that are drawn over are of no use.
+        bar = ProgressBar(APPEARS_AFTER) if sys.stderr is not None and sys.stderr.isatty() else None
+    elif verbose:
+        bar = ProgressBar()
     listeners = [listener for listener in (bar, callback) if listener is not None]
 
     def report(stage: str, done: int, total: int) -> None:

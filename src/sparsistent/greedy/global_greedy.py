@@ -117,7 +117,7 @@ def take_steps(
 ) -> Path:
     """The forward and backward steps, from the empty graph or after those that were taken."""
     steps = _included_steps(fit, include, offset) if taken is None else list(taken)
-    kept = len(include)
+    kept, empty_loss = len(include), fit.p + offset
     candidates = Candidates(fit, threshold, kept)
     delta = _gains(steps[kept:])
     if report is not None:
@@ -127,7 +127,7 @@ def take_steps(
         while (pair := candidates.best_pair()) is not None:
             i, j, gain = pair
             if observer is not None and observer(fit, gain):
-                return Path(tuple(steps), gain)
+                return Path(tuple(steps), gain, empty_loss=empty_loss)
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
             steps.append(Step(True, i, j, gain, gain, fit.loss + offset, kept + len(delta)))
@@ -142,12 +142,12 @@ def take_steps(
                 report("search", len(delta), len(delta) + candidates.count())
                 reported = monotonic()
     except NoEstimateError as error:
-        return Path(tuple(steps), threshold, Obstacle(gain, error))
+        return Path(tuple(steps), threshold, Obstacle(gain, error), empty_loss)
     if report is not None:
         report("search", len(delta), len(delta))
     if observer is not None:
         observer(fit, threshold)
-    return Path(tuple(steps), threshold)
+    return Path(tuple(steps), threshold, empty_loss=empty_loss)
 
 
 def _gains(steps: Sequence[Step]) -> list[float]:

@@ -19,7 +19,7 @@ are the same on both: only where they end differs.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from sparsistent.core.rounding import RoundedRows, rounded_rows
 from sparsistent.core.screening import LARGEST_ROUNDING
 from sparsistent.core.subset_search import improve_correlations, improve_rows
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
+from sparsistent.greedy.graph_sequence import GraphSequence, graphs_of_neighborhoods
 from sparsistent.greedy.path import Path, Step
 
 Combine = Literal["and", "or"]
@@ -49,6 +50,26 @@ Integers = NDArray[np.int64]
 CORRELATION_BYTES = 1 << 30
 # Up to this many variables they are made in double precision at once.
 MOST_EXACT = 400
+
+
+class AbsoluteThreshold(float):
+    """The paper's threshold of a neighbourhood, in the squared units of each variable.
+
+    A neighbour of r must lower (1/2n)‖X_r − XΓ‖² by more than this. It can be given to
+    :class:`~sparsistent.NeighborhoodGreedy` as its threshold, and depends on the units of X: a
+    plain number, which is the fall of log RSS, does not. For
+    :class:`~sparsistent.GlobalGreedy`, whose gains have no units, it is a number like any other.
+
+    Examples
+    --------
+    >>> AbsoluteThreshold(0.25)
+    AbsoluteThreshold(0.25)
+    """
+
+    def __repr__(self) -> str:
+        return f"AbsoluteThreshold({float(self)!r})"
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,9 +177,16 @@ class NeighborhoodPath:
         return int((self.nodes.ends(threshold) - self.nodes.starts[:-1]).sum())
 
     def thresholds(self) -> list[float]:
-        """The thresholds at which the graph changes, and the one that the path was run to."""
-        decided = self.nodes.added & np.isfinite(self.nodes.score)
-        return [self.threshold, *self.nodes.score[decided].tolist()]
+        """The thresholds below which the graph is another one, falling, and the path's own."""
+        return self.graph_sequence().thresholds()
+
+    def graph_sequence(self) -> GraphSequence:
+        """All graphs of the path; the loss is the sum of log RSS, from that of the empty graph."""
+        return graphs_of_neighborhoods(self)
+
+    def to_frame(self) -> Any:
+        """All graphs of the path as a pandas table: threshold, n_edges, loss."""
+        return self.graph_sequence().to_frame()
 
     def neighbors(self, node: int, threshold: float) -> Integers:
         """The neighbourhood of a node at this threshold, before it is joined with the others."""

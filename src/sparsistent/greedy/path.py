@@ -7,12 +7,36 @@ forward step whose gain is not above that ε.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.greedy.graph_sequence import GraphSequence, graphs_of_path
 from sparsistent.greedy.refit import NoEstimateError
+
+
+class GraphPath(Protocol):
+    """What every search leaves behind: its result at each threshold from its own one on."""
+
+    @property
+    def threshold(self) -> float:
+        """How far the search went: the path can be read at this threshold and any larger one."""
+
+    def edges(self, threshold: float) -> NDArray[np.int64]:
+        """The pairs in the result at a threshold: an (m, 2) array, sorted."""
+
+    def thresholds(self) -> list[float]:
+        """The thresholds below which the graph is another one, falling, and the path's own."""
+
+    def n_steps(self, threshold: float) -> int:
+        """How many steps a search to this threshold takes."""
+
+    def graph_sequence(self) -> GraphSequence:
+        """All graphs of the path, with their losses and how they differ."""
+
+    def to_frame(self) -> Any:
+        """All graphs of the path as a pandas table: threshold, n_edges, loss."""
 
 
 class Step(NamedTuple):
@@ -64,11 +88,14 @@ class Path(Sequence[Step]):
         How far the run went: the path can be read at this threshold and any larger one.
     obstacle : Obstacle or None
         Where the run had to end early.
+    empty_loss : float
+        The loss of the graph without edges.
     """
 
     steps: tuple[Step, ...]
     threshold: float
     obstacle: Obstacle | None = None
+    empty_loss: float = 0.0
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         return self.steps[index]
@@ -102,10 +129,27 @@ class Path(Sequence[Step]):
         return len(self.steps)
 
     def thresholds(self) -> list[float]:
-        """The thresholds at which the graph changes, and the one that the path was run to."""
-        taken = [step.score for step in self.steps if step.added and step.score < np.inf]
-        refused = [] if self.obstacle is None else [self.obstacle.score]
-        return [self.threshold, *taken, *refused]
+        """The thresholds below which the graph is another one, falling, and the path's own."""
+        return self.graph_sequence().thresholds()
+
+    def graph_sequence(self) -> GraphSequence:
+        """All graphs of the path, with their losses and how they differ."""
+        return graphs_of_path(self)
+
+    def to_frame(self) -> Any:
+        """All graphs of the path as a pandas table: threshold, n_edges, loss.
+
+        Examples
+        --------
+        >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
+        >>> X = GaussianGraphicalModel.chain(3, 0.6).sample(400, random_state=0)
+        >>> GlobalGreedy(0.05).fit(X).path_.to_frame().round(3)
+           threshold  n_edges   loss
+        0      0.321        0  3.002
+        1      0.199        1  2.649
+        2      0.050        2  2.438
+        """
+        return self.graph_sequence().to_frame()
 
     def edges(self, threshold: float) -> NDArray[np.int64]:
         """The pairs in the result at this threshold: an (m, 2) array, sorted."""

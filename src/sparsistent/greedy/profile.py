@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,12 @@ from sparsistent.core import edges as kernels
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import least_difference
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.estimate import polished_loss
 from sparsistent.greedy.global_greedy import loss_offset, screened_rows, take_steps
 from sparsistent.greedy.graph import Integers
+from sparsistent.greedy.graph_sequence import GraphSequence, graphs_of_profile
 from sparsistent.greedy.path import Path, Step
 from sparsistent.greedy.profile_descent import (
     PATIENCE,
@@ -134,8 +137,16 @@ class ProfilePath:
         return self.n_moves
 
     def thresholds(self) -> list[float]:
-        """The thresholds at which the graph changes, and the one that the path was run to."""
+        """The thresholds below which the graph is another one, falling, and the path's own."""
         return [graph.lower for graph in self.graphs]
+
+    def graph_sequence(self) -> GraphSequence:
+        """All graphs of the path, with their losses and how they differ."""
+        return graphs_of_profile(self)
+
+    def to_frame(self) -> Any:
+        """All graphs of the path as a pandas table: threshold, n_edges, loss."""
+        return self.graph_sequence().to_frame()
 
     def edges(self, threshold: float) -> Integers:
         """The pairs in the result at this threshold: an (m, 2) array, sorted."""
@@ -175,7 +186,11 @@ def _lower_envelope(
 
 
 def profile_greedy(
-    moments: Moments, threshold: float, nu: float, report: Progress | None = None
+    moments: Moments,
+    threshold: float,
+    nu: float,
+    report: Progress | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> tuple[ProfilePath, FittedGraph]:
     """Run the profile search on a table: its path, and the estimate at its end.
 

@@ -1,13 +1,17 @@
-"""Where to stop: thresholds by name."""
+"""Where to stop: rules that choose a threshold, by name or as objects."""
 
-from sparsistent.selection import rules, stars
+from sparsistent.selection.held_out import CV
+from sparsistent.selection.rules import EBIC, FDR, FWER, Auto, Paper, Rule
+from sparsistent.selection.stars import StARS
 
-RULES: dict[str, rules.Rule] = {
-    "auto": rules.auto,
-    "fwer": rules.fwer,
-    "fdr": rules.fdr,
-    "ebic": rules.ebic,
-    "stars": stars.stars,
-    "bstars": stars.bounded_stars,
-    "paper": rules.paper,
+# The rules that need no parameter.
+RULES: dict[str, type[Rule]] = {
+    "auto": Auto,
+    "fwer": FWER,
+    "fdr": FDR,
+    "ebic": EBIC,
+    "cv": CV,
+    "stars": StARS,
 }
+
+__all__ = ["CV", "EBIC", "FDR", "FWER", "RULES", "Auto", "Paper", "Rule", "StARS"]

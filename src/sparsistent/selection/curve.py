@@ -1,10 +1,9 @@
-"""What a rule has looked at, and what it chose."""
+"""What a rule says about its choice: a curve over the thresholds, and where on it the choice is."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array
 from sparsistent.optional import optional_import
@@ -17,43 +16,44 @@ if TYPE_CHECKING:
 class Selection:
     """The curve on which a rule has chosen a threshold.
 
+    How many edges there are at each threshold says the path of the search, ``path_.to_frame()``.
+
     Attributes
     ----------
     rule : str
-        The name of the rule.
+        The rule with its parameters.
     threshold : array
-        Thresholds, falling. Each stands for all from it up to the one before: the graph is the
-        same.
-    n_edges : int array
-        How many edges the graph has at each of them.
+        Thresholds, falling. Each stands for all from it up to the one before: the rule saw the same
+        graph there.
     criterion : array
         What the rule compares.
     meaning : str
         What the criterion is.
     chosen : float
         The threshold that was chosen.
+    shrinkage : float or None
+        The shrinkage that was chosen with it, by a rule that does.
 
     Examples
     --------
     >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
     >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
     >>> GlobalGreedy("ebic").fit(X).selection_
-    Selection by 'ebic': 4 edges at threshold 0.023, from 5 thresholds between 0.352 and 0.0115
+    EBIC() chose threshold 0.023 among 5 from 0.352 to 0.0115, by the extended BIC
     """
 
     rule: str
     threshold: Array
-    n_edges: NDArray[np.int64]
     criterion: Array
     meaning: str
     chosen: float
+    shrinkage: float | None = None
 
     def __repr__(self) -> str:
         most, least = self.threshold[0], self.threshold[-1]
         return (
-            f"Selection by {self.rule!r}: {self.n_edges[self.row]} edges at threshold "
-            f"{self.chosen:.3g}, from {self.threshold.size} thresholds between {most:.3g} and "
-            f"{least:.3g}"
+            f"{self.rule} chose threshold {self.chosen:.3g} among {self.threshold.size} from "
+            f"{most:.3g} to {least:.3g}, by the {self.meaning}"
         )
 
     @property
@@ -63,12 +63,11 @@ class Selection:
         return min(int(np.searchsorted(-self.threshold, -self.chosen)), last)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The curve as a pandas table: threshold, n_edges, criterion, chosen."""
+        """The curve as a pandas table: threshold, criterion, chosen."""
         pd = optional_import("pandas", "to_frame")
         return pd.DataFrame(
             {
                 "threshold": self.threshold,
-                "n_edges": self.n_edges,
                 "criterion": self.criterion,
                 "chosen": np.arange(self.threshold.size) == self.row,
             }

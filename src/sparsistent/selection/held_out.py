@@ -13,24 +13,29 @@ sparser graph has less to shrink, so shares are tried from there downwards.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
+from sparsistent.core.moments import Array, Moments, shrunk
 from sparsistent.core.tables import Table
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.selection.curve import Selection
+from sparsistent.selection.problem import Problem, Progress
+from sparsistent.selection.rules import Number, Rule
 
 Integers = NDArray[np.int64]
-Progress = Callable[[str, int, int], object]
 
 # The rows to learn from and the rows to score, of each fold.
 Folds = Sequence[tuple[Integers, Integers]]
 
+# Fewer rows are not worth holding out a part of.
+LEAST_ROWS = 10
 # Shares of shrinkage that are tried, in terms of the best for the complete graph.
 LADDER = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 # Points at which the curves of folds are compared.
@@ -73,12 +78,6 @@ class HeldOut:
         i, j = fit.graph.ends[:m].T
         trace = fit.theta_diagonal @ self.diagonal + 2 * fit.theta[:m] @ self.entries(i, j)
         return (fit.p - fit.loss - float(trace) - self._constant) / 2
-
-
-def least_threshold(moments: Moments) -> float:
-    """How far a path need go at most: half of what AIC charges, of shrunk gains."""
-    assert moments.n_samples is not None
-    return max((1.0 - moments.shrinkage) ** 2 / moments.n_samples, LEAST_GAIN)
 
 
 class Recorder:
@@ -155,17 +154,85 @@ class HeldOutChoice:
         """The shrinkage with the best point."""
         return self.best.shrinkage
 
-    def selection(self) -> Selection:
-        """The best curve, with mean numbers of edges over the folds, and the best threshold."""
+    def selection(self, rule: str) -> Selection:
+        """The best curve and the best threshold on it."""
         best = self.best
         return Selection(
-            "cv",
+            rule,
             best.thresholds,
-            best.n_edges.mean(axis=0).round().astype(np.int64),
             best.criterion,
             "held-out log-likelihood of a row, less log n/2n for each edge",
             float(best.thresholds[best.criterion.argmax()]),
+            best.shrinkage,
         )
+
+
+class CV(Rule):
+    """The best likelihood of rows that were held out, less what BIC charges for each edge.
+
+    For prediction, together with ``shrinkage="auto"``, which is then chosen in the same way.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable, default=5
+        The folds, as in scikit-learn.
+    n_jobs : int or None, default=None
+        The number of processes, as in joblib.
+
+    Examples
+    --------
+    >>> from sparsistent import CV, GaussianGraphicalModel, GlobalGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(CV(cv=3)).fit(X).edges_)
+    4
+    """
+
+    chooses_shrinkage = True
+    draws_rows = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cv": ["cv_object"],
+        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
+    }
+
+    def __init__(self, cv: Any = 5, *, n_jobs: int | None = None) -> None:
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def choose(self, problem: Problem) -> Selection:
+        """Score the estimates along the paths of all folds."""
+        table = rows_to_hold_out(problem.rows(self), f"threshold={self!r}")
+        choice = held_out_choice(
+            table,
+            problem.search.show_estimates,
+            folds_of(table, self.cv),
+            None if problem.is_shrinkage_open else [problem.moments.shrinkage],
+            self.n_jobs,
+            problem.report,
+        )
+        return choice.selection(repr(self))
+
+
+def rows_to_hold_out(table: Table | None, who: str) -> Table:
+    """The table, if it has rows enough to hold out a part of them."""
+    if table is None or len(table.values) < LEAST_ROWS:
+        raise ValueError(
+            f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass one, "
+            "or choose threshold='auto' and a number for shrinkage"
+        )
+    return table
+
+
+def folds_of(table: Table, cv: Any) -> Folds:
+    """The rows of each fold, by what scikit-learn takes as ``cv``."""
+    # What few fits need costs every process that fits, if imported above: a tenth of a second.
+    from sklearn.model_selection import check_cv
+
+    folds = list(check_cv(cv).split(table.values))
+    if table.places is None or not isinstance(cv, Iterable) or hasattr(cv, "split"):
+        return folds
+    # These are rows of the table that was given, some of which are left out.
+    mapped = [[table.places[rows] for rows in fold] for fold in folds]
+    return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
 
 
 def held_out_choice(

@@ -1,188 +1,318 @@
-"""Thresholds by name: what each rule asks of the search, and what it chooses.
+"""Rules that choose a threshold: objects with parameters of their own.
 
-==================  ================================================================================
-name                chooses
-==================  ================================================================================
-``"auto"``          the point where an edge becomes likelier than noise, given how strong the clear
-                    edges are (:mod:`sparsistent.selection.empirical_bayes`)
-``"fwer"``          the threshold that any false edge exceeds with a chance of at most alpha
-``"fdr"``           the smallest threshold with at most a share alpha of false edges, estimated
-``"ebic"``          the graph on the path with the least extended BIC
-``"cv"``            the threshold, and the shrinkage, with the best held-out likelihood
-                    (:mod:`sparsistent.selection.held_out`)
-``"stars"``         the smallest threshold at which subsamples agree about the graph
-``"bstars"``        the same, where two subsamples say how far the others have to be looked at
-``"paper"``         c·d·log p/n
-==================  ================================================================================
+==================  ===============  =============================================================
+rule                by name          chooses
+==================  ===============  =============================================================
+:class:`Auto`       ``"auto"``       the point where an edge becomes likelier than noise, given how
+                                     strong the clear edges are
+:class:`FWER`       ``"fwer"``       the threshold that no pair of an empty graph exceeds, but with
+                                     a chance of alpha
+:class:`FDR`        ``"fdr"``        the smallest threshold with at most a share alpha of false
+                                     edges, estimated
+:class:`EBIC`       ``"ebic"``       the graph on the path with the least extended BIC
+:class:`CV`         ``"cv"``         the threshold, and the shrinkage, with the best held-out
+                                     likelihood
+:class:`StARS`      ``"stars"``      the smallest threshold at which subsamples agree about the
+                                     graph
+:class:`Paper`                       c·d·log p/n
+==================  ===============  =============================================================
 
-A rule is a function of a :class:`Problem`, which runs the search, and of :class:`Options`. The
-threshold only says when a search stops, so one run answers for all larger thresholds.
+A rule of your own is a class with one method, :meth:`Rule.choose`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 
-from sparsistent.core.moments import LEAST_GAIN, Moments
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.core.moments import LEAST_GAIN
+from sparsistent.greedy.neighborhood import AbsoluteThreshold
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edges
-from sparsistent.selection.graph_sequence import GraphSequence
-from sparsistent.selection.thresholds import Noise, paper_threshold
-
-Rows = NDArray[np.int64]
+from sparsistent.selection.problem import Problem
+from sparsistent.selection.thresholds import paper_threshold
 
 
-@dataclass
-class Problem:
-    """The search on some data, as often and as far as a rule wants.
+class Number(Interval):  # type: ignore[misc]
+    """An interval of numbers; True and False are none."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether the value is a number in the interval."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+class Rule(BaseEstimator, ABC):  # type: ignore[misc]
+    """Base of the rules that choose a threshold.
+
+    A rule of your own takes its parameters in ``__init__``, as a scikit-learn estimator does, and
+    has a method :meth:`choose`. Then it can be cloned, and its parameters are in reach of
+    ``set_params(threshold__name=...)`` and of grid searches.
 
     Attributes
     ----------
-    moments : Moments
-        Of the data.
-    noise : Noise
-        The law of a gain without an edge.
-    search : callable
-        From moments, a threshold and what an earlier search to a larger one has returned, or None,
-        to a path and, where the search has one, the estimate at its end. It may use up the earlier
-        estimate.
-    view : callable
-        From moments and a path to its :class:`GraphSequence`.
-    charge : callable
-        From γ to what the extended BIC charges for a parameter, divided by n.
-    part : callable or None
-        From row numbers to the same problem on these rows; None where there is no table.
-    n_rows : int
-        How many rows there are; with weights or missing values, more than samples.
-    minimises : bool
-        Whether the search looks for the graph with the least loss plus threshold times edges.
+    chooses_shrinkage : bool, default=False
+        Whether :meth:`choose` chooses the shrinkage too, and says so in its :class:`Selection`,
+        where the estimator has ``shrinkage="auto"``.
+    draws_rows : bool, default=False
+        Whether :meth:`choose` runs the search on parts of the table.
+    penalises_edges : bool, default=False
+        Whether the rule minimises a loss with a charge for each edge, as the profile search does
+        at a threshold: :meth:`choose` is then given that search where it is the one that is used.
+
+    Examples
+    --------
+    The smallest threshold with at most a given number of edges:
+
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, Rule
+    >>> class AtMost(Rule):
+    ...     def __init__(self, n_edges=10):
+    ...         self.n_edges = n_edges
+    ...
+    ...     def choose(self, problem):
+    ...         graphs = problem.graphs(problem.noise.threshold(0.1))
+    ...         return graphs.lower[graphs.n_edges <= self.n_edges].min()
+    >>> X = GaussianGraphicalModel.chain(8, 0.6).sample(400, random_state=0)
+    >>> [len(GlobalGreedy(AtMost(m)).fit(X).edges_) for m in (3, 7)]
+    [3, 7]
     """
 
-    moments: Moments
-    noise: Noise
-    search: Callable[[Moments, float, Any], tuple[Any, FittedGraph | None]]
-    view: Callable[[Moments, Any], GraphSequence]
-    charge: Callable[[float], float]
-    part: Callable[[Rows], "Problem"] | None = None
-    n_rows: int = 0
-    minimises: bool = False
-    _run: tuple[Any, FittedGraph | None] | None = field(default=None, repr=False)
+    chooses_shrinkage: ClassVar[bool] = False
+    draws_rows: ClassVar[bool] = False
+    penalises_edges: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
-    def run(self, threshold: float) -> tuple[Any, FittedGraph | None]:
-        """A path that goes at least down to the threshold, with the estimate at its end."""
-        if self._run is None or self._run[0].threshold > threshold:
-            self._run = self.search(self.moments, threshold, self._run)
-        return self._run
+    @abstractmethod
+    def choose(self, problem: Problem) -> float | Selection:
+        """Choose a threshold.
 
-    def graphs(self, threshold: float) -> GraphSequence:
-        """The graphs along a path that goes at least down to the threshold."""
-        return self.view(self.moments, self.run(threshold)[0])
+        Parameters
+        ----------
+        problem : Problem
+            The data and the search: ``problem.graphs(threshold)`` has the graphs along a path that
+            goes at least down to a threshold (``lower``, the threshold down to which each is the
+            result, ``n_edges``, ``loss``, ``edges(k)``), ``problem.noise`` the law of the gain of a
+            pair without an edge, ``problem.part(rows)`` is the same problem on some rows, and
+            ``problem.n_samples`` and ``problem.n_features`` are what they say.
 
-
-@dataclass(frozen=True)
-class Options:
-    """The parameters of all rules, under the names that the estimators give them."""
-
-    alpha: float
-    gamma: float
-    beta: float
-    constant: float | None
-    max_degree: float | None
-    n_subsamples: int
-    random_state: Any
-    n_jobs: int | None
+        Returns
+        -------
+        float or Selection
+            The threshold, or with it the curve on which it was chosen.
+        """
 
 
-Rule = Callable[[Problem, Options], Selection]
+class Auto(Rule):
+    """The point where an edge becomes likelier than noise, judged by the clear edges.
+
+    On an empty graph any false edge has a chance of about 0.05; see
+    :mod:`sparsistent.selection.empirical_bayes` for how, and docs/choosing.md for how well.
+
+    Examples
+    --------
+    >>> from sparsistent import Auto, GaussianGraphicalModel, GlobalGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(Auto()).fit(X).edges_)
+    4
+    """
+
+    def choose(self, problem: Problem) -> Selection:
+        """Run the path as far as one false edge is to be expected, and cut it."""
+        cut = Cut(problem.noise)
+        graphs = problem.graphs(cut.smallest)
+        chosen, criterion = cut_between_noise_and_edges(cut, graphs.gains, graphs.lower)
+        meaning = "chance that an edge of this gain is noise"
+        return Selection(repr(self), graphs.lower, criterion, meaning, chosen)
 
 
-def auto(problem: Problem, options: Options) -> Selection:
-    """The point where an edge becomes likelier than noise."""
-    cut = Cut(problem.noise)
-    graphs = problem.graphs(cut.smallest)
-    chosen, criterion = cut_between_noise_and_edges(cut, graphs.gains, graphs.lower)
-    meaning = "chance that an edge of this gain is noise"
-    return Selection("auto", graphs.lower, graphs.n_edges, criterion, meaning, chosen)
+class FWER(Rule):
+    """The threshold that any pair of an empty graph exceeds with a chance of at most alpha.
+
+    The level holds on graphs without edges alone. On graphs with edges the path passes through
+    graphs that miss some, and there pairs two steps apart look like edges: at ``alpha=0.05`` any
+    false edge was found in 10 to 48% of draws (docs/choosing.md). For error control there, use
+    :func:`~sparsistent.stability_selection`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        The chance of any false edge on an empty graph.
+
+    Examples
+    --------
+    >>> from sparsistent import FWER, GaussianGraphicalModel, GlobalGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> round(GlobalGreedy(FWER(alpha=0.01)).fit(X).threshold_, 4)
+    0.0268
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Number(Real, 0, 1, closed="neither")]
+    }
+
+    def __init__(self, alpha: float = 0.05) -> None:
+        self.alpha = alpha
+
+    def choose(self, problem: Problem) -> Selection:
+        """Bonferroni's bound over all pairs, with the exact law of a gain."""
+        threshold = problem.noise.family_wise(float(self.alpha))
+        graphs = problem.graphs(threshold)
+        bound = np.minimum(problem.noise.n_pairs * problem.noise.chance(graphs.lower), 1.0)
+        meaning = "bound on the chance of any false edge on an empty graph"
+        return Selection(repr(self), graphs.lower, bound, meaning, threshold)
 
 
-def fwer(problem: Problem, options: Options) -> Selection:
-    """Any false edge with a chance of at most alpha."""
-    threshold = problem.noise.family_wise(options.alpha)
-    graphs = problem.graphs(threshold)
-    bound = np.minimum(problem.noise.n_pairs * problem.noise.chance(graphs.lower), 1.0)
-    meaning = "bound on the chance of any false edge"
-    return Selection("fwer", graphs.lower, graphs.n_edges, bound, meaning, threshold)
-
-
-def fdr(problem: Problem, options: Options) -> Selection:
+class FDR(Rule):
     """The smallest threshold at which noise explains at most a share alpha of the edges.
 
     With m edges, a threshold that a pair without an edge exceeds with the chance α·m/q lets in α·m
-    of them: Benjamini and Hochberg's rule, for gains. The path is run further for as long as it
-    finds edges enough to allow for more.
+    of them: Benjamini and Hochberg's rule, for gains. A heuristic on graphs with edges, for the
+    reason given in :class:`FWER`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        The share of false edges.
+
+    Examples
+    --------
+    >>> from sparsistent import FDR, GaussianGraphicalModel, GlobalGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(FDR(alpha=0.1)).fit(X).edges_)
+    4
     """
-    noise, threshold = problem.noise, problem.noise.family_wise(options.alpha)
-    while True:
-        graphs = problem.graphs(threshold)
-        further = noise.family_wise(options.alpha * max(int(graphs.n_edges.max()), 1))
-        if further >= threshold:
-            break
-        threshold = further
-    edges = np.maximum(graphs.n_edges, 1)
-    share = np.minimum(noise.n_pairs * noise.chance(graphs.lower) / edges, 1.0)
-    allowed = np.array([noise.family_wise(options.alpha * m) for m in edges.tolist()])
-    upper = np.append(np.inf, graphs.lower[:-1])
-    # The graphs up to the first that has too few edges for its threshold.
-    last = int(np.append(allowed >= upper, True).argmax()) - 1
-    chosen = max(float(graphs.lower[last]), float(allowed[last]))
-    meaning = "estimated share of false edges"
-    return Selection("fdr", graphs.lower, graphs.n_edges, share, meaning, chosen)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Number(Real, 0, 1, closed="neither")]
+    }
+
+    def __init__(self, alpha: float = 0.05) -> None:
+        self.alpha = alpha
+
+    def choose(self, problem: Problem) -> Selection:
+        """Run the path for as long as it finds edges enough to allow for more."""
+        alpha, noise = float(self.alpha), problem.noise
+        threshold = noise.family_wise(alpha)
+        while True:
+            graphs = problem.graphs(threshold)
+            further = noise.family_wise(alpha * max(int(graphs.n_edges.max()), 1))
+            if further >= threshold:
+                break
+            threshold = further
+        edges = np.maximum(graphs.n_edges, 1)
+        share = np.minimum(noise.n_pairs * noise.chance(graphs.lower) / edges, 1.0)
+        allowed = np.array([noise.family_wise(alpha * m) for m in edges.tolist()])
+        upper = np.append(np.inf, graphs.lower[:-1])
+        # The graphs up to the first that has too few edges for its threshold.
+        last = int(np.append(allowed >= upper, True).argmax()) - 1
+        chosen = max(float(graphs.lower[last]), float(allowed[last]))
+        return Selection(repr(self), graphs.lower, share, "estimated share of false edges", chosen)
 
 
-def ebic(problem: Problem, options: Options) -> Selection:
+class EBIC(Rule):
     """The graph with the least extended BIC, on a path that goes well beyond it.
 
-    An edge is worth its charge after the refit although its gain before was smaller, so the path
-    goes to half of the charge, and on by halves until the best graph holds at twice its end: then
-    it does not depend on where the path ends. A search that minimises is one for the least extended
-    BIC when its threshold is the charge.
+    Parameters
+    ----------
+    gamma : float, default=0.5
+        :class:`~sparsistent.GlobalGreedy` charges log n + 4γ log p for an edge (Foygel and Drton,
+        2010). :class:`~sparsistent.NeighborhoodGreedy` adds up the criteria of all regressions and
+        charges log n + 4γ log(p − 1) for a neighbour, so that γ means the same for both: where one
+        node has a false neighbour, so has the other, and an edge is chosen among all pairs. Chen
+        and Chen's γ, for a single regression, is twice this one.
+
+    Examples
+    --------
+    >>> from sparsistent import EBIC, GaussianGraphicalModel, GlobalGreedy
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(EBIC(gamma=1.0)).fit(X).edges_)
+    4
     """
-    charge = problem.charge(options.gamma)
-    end = charge if problem.minimises else charge / 2
-    while True:
-        graphs = problem.graphs(end)
-        criterion = problem.noise.n_samples * (graphs.loss + charge * graphs.n_parameters)
-        # Where edges are included, no threshold leads to the graphs without them.
-        best = int(np.argmin(np.where(np.isfinite(graphs.lower), criterion, np.inf)))
-        is_interior = best == 0 or graphs.lower[best - 1] > 2 * end
-        if problem.minimises or is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
-            break
-        end /= 2
-    # Of the thresholds with this graph, the charge itself if it is one of them.
-    upper = graphs.lower[best - 1] if best else np.inf
-    inside = graphs.lower[best] <= charge < upper
-    chosen = charge if inside else float(graphs.lower[best])
-    return Selection("ebic", graphs.lower, graphs.n_edges, criterion, "extended BIC", chosen)
+
+    penalises_edges = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Number(Real, 0, None, closed="left")]
+    }
+
+    def __init__(self, gamma: float = 0.5) -> None:
+        self.gamma = gamma
+
+    def choose(self, problem: Problem) -> Selection:
+        """The best graph on a path.
+
+        An edge is worth its charge after the refit although its gain before was smaller, so the
+        path goes to half of the charge, and on by halves until the best graph holds at twice its
+        end: then it does not depend on where the path ends.
+        """
+        charge = problem.charge(float(self.gamma))
+        n = problem.n_samples
+        if problem.search.minimises:
+            # That search is one for the least extended BIC when its threshold is the charge.
+            meaning = "charge of the extended BIC for an edge"
+            return Selection(
+                repr(self), np.array([charge]), np.array([n * charge]), meaning, charge
+            )
+        end = charge / 2
+        while True:
+            graphs = problem.graphs(end)
+            criterion = n * (graphs.loss + charge * graphs.n_parameters)
+            # Where edges are included, no threshold leads to the graphs without them.
+            best = int(np.argmin(np.where(np.isfinite(graphs.lower), criterion, np.inf)))
+            is_interior = best == 0 or graphs.lower[best - 1] > 2 * end
+            if is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
+                break
+            end /= 2
+        # Of the thresholds with this graph, the charge itself if it is one of them.
+        upper = graphs.lower[best - 1] if best else np.inf
+        inside = graphs.lower[best] <= charge < upper
+        chosen = charge if inside else float(graphs.lower[best])
+        return Selection(repr(self), graphs.lower, criterion, "extended BIC", chosen)
 
 
-def paper(problem: Problem, options: Options) -> Selection:
-    """The paper's c·d·log p/n."""
-    if options.constant is None or options.max_degree is None:
-        raise ValueError(
-            "threshold='paper' is c·d·log p/n; pass the constant c as constant= and the largest "
-            "degree d as max_degree=, or choose threshold='auto', which needs neither"
+class Paper(Rule):
+    """The threshold of the paper's theorems, c·d·log p/n.
+
+    Parameters
+    ----------
+    constant : float
+        The constant c.
+    max_degree : float
+        The largest degree d of the graph.
+    absolute : bool, default=False
+        Of :class:`~sparsistent.NeighborhoodGreedy`: whether the threshold is a fall of
+        (1/2n)‖X_r − XΓ‖², in the squared units of each variable, as in the paper. Then
+        ``threshold_`` is an :class:`~sparsistent.AbsoluteThreshold`. Otherwise it is a fall of
+        log RSS, which has no units.
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, Paper
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> round(GlobalGreedy(Paper(constant=2.0, max_degree=2)).fit(X).threshold_, 4)
+    0.0161
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "constant": [Number(Real, 0, None, closed="neither")],
+        "max_degree": [Number(Real, 0, None, closed="neither")],
+        "absolute": ["boolean"],
+    }
+
+    def __init__(self, constant: float, max_degree: float, *, absolute: bool = False) -> None:
+        self.constant = constant
+        self.max_degree = max_degree
+        self.absolute = absolute
+
+    def choose(self, problem: Problem) -> Selection:
+        """A closed form; the curve shows which c·d each threshold is."""
+        c, d = float(self.constant), float(self.max_degree)
+        threshold = paper_threshold(problem.n_samples, problem.n_features, c, d)
+        if self.absolute:
+            threshold = AbsoluteThreshold(threshold)
+        graphs = problem.graphs(threshold)
+        meaning = "threshold in units of log p/n, which is c·d"
+        return Selection(
+            repr(self), graphs.lower, graphs.lower * (c * d / threshold), meaning, threshold
         )
-    noise = problem.noise
-    threshold = paper_threshold(
-        noise.n_samples, noise.n_features, options.constant, options.max_degree
-    )
-    graphs = problem.graphs(threshold)
-    per_unit = threshold / (options.constant * options.max_degree)
-    meaning = "c·d: the threshold in units of log p/n"
-    return Selection(
-        "paper", graphs.lower, graphs.n_edges, graphs.lower / per_unit, meaning, threshold
-    )

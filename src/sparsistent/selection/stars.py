@@ -21,15 +21,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isqrt
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from sparsistent.core.moments import LEAST_GAIN, Array
+from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.selection.curve import Selection
-from sparsistent.selection.graph_sequence import GraphSequence
-from sparsistent.selection.rules import Options, Problem, Rows
+from sparsistent.selection.problem import Problem, Rows
+from sparsistent.selection.rules import Number, Rule
 
 # A path that is not long enough is run to this share of its threshold.
 FURTHER = 0.7
@@ -83,78 +86,103 @@ def instability(graphs: Sequence[GraphSequence], n_features: int) -> tuple[Array
     return level[order][last], 2 * np.array(totals)[last] / (len(graphs) ** 2 * n_pairs)
 
 
-def stars(problem: Problem, options: Options) -> Selection:
-    """The smallest threshold with an instability of at most β."""
-    with Parallel(n_jobs=options.n_jobs) as parallel:
-        run = _runner(problem, options, parallel, "stars")
-        graphs, _ = _run_far_enough(run(options.n_subsamples), problem, options)
-    return _choose(problem, options, graphs, "stars")
+class StARS(Rule):
+    """The smallest threshold at which subsamples disagree about at most a share beta of the pairs.
+
+    Parameters
+    ----------
+    beta : float, default=0.05
+        The instability that is allowed. R's huge and pulsar count twice: their threshold is 2β.
+    n_subsamples : int, default=20
+        How many subsamples are drawn.
+    random_state : int, RandomState or None, default=None
+        A number makes the result the same each time, whatever ``n_jobs``.
+    n_jobs : int or None, default=None
+        The number of processes, as in joblib.
+    bounded : bool, default=False
+        Whether two of the subsamples say how far the others are run: faster, and hardly ever
+        another result.
+
+    Examples
+    --------
+    >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, StARS
+    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(StARS(random_state=0)).fit(X).edges_)
+    4
+    """
+
+    draws_rows = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "beta": [Number(Real, 0, 0.5, closed="neither")],
+        "n_subsamples": [Number(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
+        "bounded": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        beta: float = 0.05,
+        n_subsamples: int = 20,
+        *,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        bounded: bool = False,
+    ) -> None:
+        self.beta = beta
+        self.n_subsamples = n_subsamples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.bounded = bounded
+
+    def choose(self, problem: Problem) -> Selection:
+        """Run the search on subsamples until they disagree."""
+        n = len(problem.rows(self).values)
+        random = check_random_state(self.random_state)
+        drawn = [
+            np.sort(random.permutation(n)[: subsample_size(n)]) for _ in range(self.n_subsamples)
+        ]
+        with Parallel(n_jobs=self.n_jobs) as parallel:
+            run = partial(_graphs_of_parts, problem, parallel)
+            if self.bounded:
+                _, end = self._run_far_enough(partial(run, drawn[:2]), problem)
+                graphs = run(drawn, end)
+            else:
+                graphs, _ = self._run_far_enough(partial(run, drawn), problem)
+        return self._choose(problem, graphs)
+
+    def _run_far_enough(self, run: Run, problem: Problem) -> tuple[list[GraphSequence], float]:
+        """Graphs whose instability reaches β, or all there are, and how far they go."""
+        p = problem.n_features
+        noise = replace(problem.noise, n_samples=subsample_size(problem.n_samples))
+        # Where noise alone is so unstable.
+        end = noise.threshold((1 - np.sqrt(1 - 2 * self.beta)) / 2)
+        while True:
+            graphs = run(end)
+            is_through = max(part.lower[-1] for part in graphs) > end or end <= LEAST_GAIN
+            if is_through or (instability(graphs, p)[1] > self.beta).any():
+                return graphs, end
+            end *= FURTHER
+
+    def _choose(self, problem: Problem, graphs: Sequence[GraphSequence]) -> Selection:
+        levels, below = instability(graphs, problem.n_features)
+        end = max(part.lower[-1] for part in graphs)
+        threshold = np.append(levels[levels > end], end)
+        # Just below a level D̂ is what it still is at the next one.
+        highest = np.maximum.accumulate(np.append(0.0, below))[: threshold.size]
+        stable = np.flatnonzero(highest <= self.beta)[-1]
+        shown = slice(0, stable + 2)
+        meaning = "instability, at most its value at smaller thresholds"
+        chosen = float(threshold[stable])
+        return Selection(repr(self), threshold[shown], highest[shown], meaning, chosen)
 
 
-def bounded_stars(problem: Problem, options: Options) -> Selection:
-    """The same; two subsamples say how far the others are run."""
-    with Parallel(n_jobs=options.n_jobs) as parallel:
-        run = _runner(problem, options, parallel, "bstars")
-        _, end = _run_far_enough(run(2), problem, options)
-        graphs = run(options.n_subsamples)(end)
-    return _choose(problem, options, graphs, "bstars")
+def _graphs_of_parts(
+    problem: Problem, parallel: Parallel, drawn: Sequence[Rows], threshold: float
+) -> list[GraphSequence]:
+    problem = replace(problem, report=None, _run=None)
+    return list(parallel(delayed(_part_graphs)(problem, rows, threshold) for rows in drawn))
 
 
-def _runner(
-    problem: Problem, options: Options, parallel: Parallel, name: str
-) -> Callable[[int], Run]:
-    """From a number of subsamples and a threshold to their graphs."""
-    if problem.part is None:
-        raise ValueError(
-            f"threshold={name!r} draws subsamples and needs the rows of a table, not a covariance; "
-            "pass a table, or choose threshold='auto', 'ebic', 'fwer' or 'fdr'"
-        )
-    n = problem.n_rows
-    random = check_random_state(options.random_state)
-    rows = [
-        np.sort(random.permutation(n)[: subsample_size(n)]) for _ in range(options.n_subsamples)
-    ]
-
-    def run(number: int, threshold: float) -> list[GraphSequence]:
-        jobs = (delayed(_part_graphs)(problem.part, part, threshold) for part in rows[:number])
-        return list(parallel(jobs))
-
-    return lambda number: partial(run, number)
-
-
-def _part_graphs(part: Callable[[Rows], Problem], rows: Rows, threshold: float) -> GraphSequence:
-    return part(rows).graphs(threshold)
-
-
-def _run_far_enough(
-    run: Run, problem: Problem, options: Options
-) -> tuple[list[GraphSequence], float]:
-    """Graphs whose instability reaches β, or all there are, and how far they go."""
-    p = problem.noise.n_features
-    part = replace(problem.noise, n_samples=subsample_size(problem.noise.n_samples))
-    # Where noise alone is so unstable.
-    end = part.threshold((1 - np.sqrt(1 - 2 * options.beta)) / 2)
-    while True:
-        graphs = run(end)
-        is_through = max(part.lower[-1] for part in graphs) > end or end <= LEAST_GAIN
-        if is_through or (instability(graphs, p)[1] > options.beta).any():
-            return graphs, end
-        end *= FURTHER
-
-
-def _choose(
-    problem: Problem, options: Options, graphs: Sequence[GraphSequence], name: str
-) -> Selection:
-    levels, below = instability(graphs, problem.noise.n_features)
-    end = max(part.lower[-1] for part in graphs)
-    threshold = np.append(levels[levels > end], end)
-    # Just below a level D̂ is what it still is at the next one.
-    highest = np.maximum.accumulate(np.append(0.0, below))[: threshold.size]
-    stable = np.flatnonzero(highest <= options.beta)[-1]
-    shown = slice(0, stable + 2)
-    whole = problem.graphs(float(threshold[stable]))
-    n_edges = whole.n_edges[[min(whole.index(t), len(whole) - 1) for t in threshold[shown]]]
-    meaning = "instability, at most its value at smaller thresholds"
-    return Selection(
-        name, threshold[shown], n_edges, highest[shown], meaning, float(threshold[stable])
-    )
+def _part_graphs(problem: Problem, rows: Rows, threshold: float) -> GraphSequence:
+    return problem.part(rows).graphs(threshold)

@@ -2,7 +2,7 @@
 
 Twice the log-likelihood that an edge adds is n times its gain, so an information criterion that
 charges an edge c says: stop when the best gain is at most c/n. The extended BIC charges
-log n + 4γ log p for an edge of the graph, and log n + 2γ log(p − 1) for a neighbour in a
+log n + 4γ log p for an edge of the graph, and log n + 4γ log(p − 1) for a neighbour in a
 regression.
 
 Between two variables that are independent of everything, the gain is a function of their sample
@@ -40,11 +40,12 @@ def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> 
     return (math.log(n_samples) + 4 * gamma * math.log(n_features)) / n_samples
 
 
-def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 1.0) -> float:
+def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
     """The fall of log RSS that a neighbour must exceed under the extended BIC.
 
-    With γ = 1 a neighbour is charged about what an edge is with γ = 0.5. Both nodes of a false edge
-    see the same correlation, so that to ask both is no protection, and less would not do.
+    A neighbour is charged about what an edge is: both nodes of a false edge see the same
+    correlation, so that to ask both is no protection, and less would not do. The γ of a single
+    regression is twice this one.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 1.0)
     0.03081
     """
     candidates = max(n_features - 1, 1)
-    return (math.log(n_samples) + 2 * gamma * math.log(candidates)) / n_samples
+    return (math.log(n_samples) + 4 * gamma * math.log(candidates)) / n_samples
 
 
 def paper_threshold(n_samples: int, n_features: int, constant: float, max_degree: float) -> float:
@@ -134,18 +135,18 @@ class Noise:
         return self.threshold(min(alpha / self.n_pairs, 1.0))
 
 
-def profile_gain(gain: float) -> float:
+def profile_gain(gain: "float | Array") -> Array:
     """The gain after a refit of a pair that gains this much as one entry, in an empty graph.
 
     No pair gains more than 0.755 as one entry; what is said of such gains is out of reach as well.
 
     Examples
     --------
-    >>> round(profile_gain(0.03), 5)
+    >>> float(profile_gain(0.03).round(5))
     0.03092
     """
-    square = float(_square_of_entry(np.asarray(min(gain, LARGEST_GAIN))))
-    return -math.log1p(-min(square, LARGEST_SQUARE))
+    square = _square_of_entry(np.minimum(np.asarray(gain, np.float64), LARGEST_GAIN))
+    return np.asarray(-np.log1p(-np.minimum(square, LARGEST_SQUARE)))
 
 
 def _square_of_entry(gain: Array) -> Array:

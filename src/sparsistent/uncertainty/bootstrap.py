@@ -24,8 +24,9 @@ from sklearn.utils.validation import _num_samples
 
 from sparsistent.core.moments import Array, Moments
 from sparsistent.estimators.base import GraphEstimator, fit_on
+from sparsistent.estimators.greedy_search import rule_of
 from sparsistent.estimators.input import column_names
-from sparsistent.estimators.progress import Progress
+from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.optional import optional_import
@@ -135,7 +136,7 @@ def bootstrap(
     confidence: float = 0.95,
     random_state: Any = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
+    verbose: Verbose = "auto",
     callback: Progress | None = None,
 ) -> BootstrapResult:
     """Fit an estimator to resamples of the rows: how sure is each edge?
@@ -154,8 +155,8 @@ def bootstrap(
         A number makes the result the same each time, whatever ``n_jobs``.
     n_jobs : int or None, default=None
         The number of processes, as in joblib.
-    verbose : int, default=0
-        1 shows a progress bar on the error stream.
+    verbose : int or "auto", default="auto"
+        As in :class:`GlobalGreedy`.
     callback : callable, optional
         Called now and then as ``callback("resamples", done, total)``.
 
@@ -179,7 +180,7 @@ def bootstrap(
     _check(estimator, n_resamples, confidence)
     # A rule that draws rows is to draw the same ones each time.
     model = _seeded(estimator, check_random_state(random_state).randint(2**31 - 1)).fit(X)
-    moments = model._moments
+    moments = model._moments_
     results, failures = on_resamples(
         partial(_resample, estimator, X, model.edges_),
         n_resamples,
@@ -250,15 +251,16 @@ def _resample(
     n = _num_samples(X)
     table = _safe_indexing(X, random.integers(n, size=n))
     worker = _seeded(estimator, int(random.integers(2**31 - 1))).fit(table)
-    on_selected = _partial_correlations(fit_on(worker._moments, selected), selected)
+    on_selected = _partial_correlations(fit_on(worker._moments_, selected), selected)
     return worker.edges_, worker._edge_values()[1], on_selected
 
 
 def _seeded(estimator: GraphEstimator, seed: int) -> GraphEstimator:
     """A clone whose random choices, if it has any that are left open, follow from a seed."""
-    worker: GraphEstimator = clone(estimator)
-    if worker.get_params().get("random_state", 0) is None:
-        worker.set_params(random_state=seed)
+    worker: GraphEstimator = clone(estimator).set_params(verbose=0)
+    rule = rule_of(getattr(worker, "threshold", None))
+    if rule is not None and rule.get_params().get("random_state", 0) is None:
+        worker.set_params(threshold=rule.set_params(random_state=seed))
     return worker
 
 

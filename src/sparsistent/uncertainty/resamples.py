@@ -14,7 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sparsistent.estimators.progress import Progress, reporting
+from sparsistent.estimators.progress import Progress, Verbose, reporting
 
 # Resamples that a process is given at a time, and how often all are given some between two reports.
 BATCH = 5
@@ -45,7 +45,7 @@ def on_resamples(
     *,
     random_state: Any,
     n_jobs: int | None,
-    verbose: int,
+    verbose: Verbose,
     callback: Progress | None,
 ) -> tuple[list[Any], list[Failure]]:
     """The results of ``work`` with a generator for each resample, and the failures."""

@@ -22,9 +22,8 @@ from sparsistent.core.moments import LEAST_GAIN, Array
 from sparsistent.estimators.base import threads_for
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.input import column_names
-from sparsistent.estimators.progress import Progress
+from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.optional import optional_import
-from sparsistent.selection.rules import Problem
 from sparsistent.uncertainty.resamples import Failure, on_resamples
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def stability_selection(
     n_pairs: int = 50,
     random_state: Any = None,
     n_jobs: int | None = None,
-    verbose: int = 0,
+    verbose: Verbose = "auto",
     callback: Progress | None = None,
 ) -> StabilityResult:
     """The edges that most halves of the rows agree on.
@@ -202,9 +201,9 @@ def _two_halves(
 
 def _first_edges(estimator: GreedySearch, table: Any, most: int) -> Integers:
     """The first edges on the path, as many as are wanted or as there are."""
-    worker = clone(estimator).set_params(threshold="fwer")
+    worker = clone(estimator).set_params(threshold="fwer", verbose=0)
     moments = worker._shrink(*worker._read(table))
-    problem: Problem = worker._problem(moments)
+    problem = worker._problem(moments)
     noise = problem.noise
     end = noise.threshold(min(most / noise.n_pairs, 0.5))
     with threads_for(moments):

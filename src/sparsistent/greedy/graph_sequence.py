@@ -8,16 +8,17 @@ and which edges change from one to the next.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array
-from sparsistent.greedy.path import Path
+from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:
     from sparsistent.greedy.neighborhood import NeighborhoodPath
+    from sparsistent.greedy.path import Path
     from sparsistent.greedy.profile import ProfilePath
 
 Integers = NDArray[np.int64]
@@ -66,6 +67,10 @@ class GraphSequence:
         gains = self.lower[np.unique(self.turn) - 1]
         return gains[np.isfinite(gains)]
 
+    def thresholds(self) -> list[float]:
+        """The thresholds below which the graph is another one, falling, and the path's own."""
+        return self.lower[np.isfinite(self.lower)].tolist()  # type: ignore[no-any-return]
+
     def index(self, threshold: float) -> int:
         """Which graph is the result at a threshold."""
         return int(np.searchsorted(-self.lower, -threshold))
@@ -83,11 +88,16 @@ class GraphSequence:
             (present.add if comes else present.discard)((i, j))
         return np.array(sorted(present), np.int64).reshape(-1, 2)
 
+    def to_frame(self) -> Any:
+        """One row a graph as a pandas table: threshold, n_edges, loss."""
+        pd = optional_import("pandas", "to_frame")
+        return pd.DataFrame({"threshold": self.lower, "n_edges": self.n_edges, "loss": self.loss})
 
-def graphs_of_path(path: Path, empty_loss: float) -> GraphSequence:
+
+def graphs_of_path(path: "Path") -> GraphSequence:
     """The graphs along the path of the global search."""
     lower: list[float] = []
-    loss, sizes, turn = [empty_loss], [0], []
+    loss, sizes, turn = [path.empty_loss], [0], []
     for step in path.steps:
         if step.added and (not lower or step.score < lower[-1]):
             lower.append(step.score)
