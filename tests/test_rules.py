@@ -8,21 +8,51 @@ from scipy import special, stats
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
-from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent import (
+    CV,
+    EBIC,
+    FDR,
+    FWER,
+    AbsoluteThreshold,
+    Auto,
+    FixedGraph,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+    Paper,
+    Rule,
+    StARS,
+)
 from sparsistent.core.moments import column_moments
 from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.selection import RULES
 from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edges
-from sparsistent.selection.graph_sequence import GraphSequence
-from sparsistent.selection.rules import Problem, ebic
+from sparsistent.selection.problem import Problem
+from sparsistent.selection.searches import GlobalSearch, NeighborhoodSearch
 from sparsistent.selection.stars import instability, subsample_size
 from sparsistent.selection.thresholds import Noise, ebic_edge_threshold, paper_threshold
 
 GRID = GaussianGraphicalModel.grid(4, 4, 0.22)
 X = GRID.sample(600, random_state=0)
-GIVEN = {"constant": 0.5, "max_degree": 4, "random_state": 0, "n_subsamples": 6, "cv": 3}
+# Of which one variable is nearly determined by two others: there profile gains are the default.
+STEEP = X + 0.0
+STEEP[:, 15] = STEEP[:, 0] + STEEP[:, 7] + 0.4 * STEEP[:, 15]
 every_search = pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
-every_rule = pytest.mark.parametrize("rule", RULES)
+SOME_RULES = [
+    Auto(),
+    FWER(),
+    FDR(),
+    EBIC(),
+    CV(cv=3),
+    StARS(n_subsamples=6, random_state=0),
+    StARS(n_subsamples=6, random_state=0, bounded=True),
+    Paper(0.5, 4),
+    Paper(0.5, 4, absolute=True),
+]
+every_rule = pytest.mark.parametrize("rule", SOME_RULES, ids=repr)
+OF_ONE_PATH = [rule for rule in SOME_RULES if not rule.draws_rows]
+THAT_RESAMPLE = [rule for rule in SOME_RULES if rule.draws_rows]
 
 
 def edge_set(edges):
@@ -32,64 +62,103 @@ def edge_set(edges):
 @every_rule
 @every_search
 def test_a_rule_leaves_its_curve(make, rule):
-    model = make(rule, **GIVEN).fit(X)
+    model = make(rule).fit(X)
     curve = model.selection_
-    assert curve.rule == rule
-    assert curve.threshold.shape == curve.n_edges.shape == curve.criterion.shape
+    assert curve.rule == repr(rule)
+    assert curve.threshold.shape == curve.criterion.shape
     assert (np.diff(curve.threshold) < 0).all()
     assert curve.chosen == model.threshold_
-    assert curve.n_edges[curve.row] == len(model.edges_)
-    for threshold, n_edges in zip(curve.threshold, curve.n_edges, strict=True):
-        if threshold >= model.path_.threshold:
-            assert len(model.path_.edges(threshold)) == n_edges
     frame = curve.to_frame()
-    assert frame.columns.tolist() == ["threshold", "n_edges", "criterion", "chosen"]
+    assert frame.columns.tolist() == ["threshold", "criterion", "chosen"]
     assert frame["chosen"].sum() == 1
-    assert rule in repr(curve)
+    assert repr(rule) in repr(curve)
     assert model.certificate_ <= 1e-10
+    assert repr(model.rule_) == repr(rule)
+    assert model.rule_ is not rule
 
 
 @every_rule
 @every_search
-def test_a_rule_gives_what_its_number_gives(make, rule):
+@pytest.mark.parametrize("data", [X, STEEP], ids=["flat", "steep"])
+def test_a_threshold_can_be_passed_back(make, rule, data):
     """The estimate that is read off a longer path is the one of a run that stops there."""
-    model = make(rule, **GIVEN).fit(X)
+    model = make(rule).fit(data)
     assert np.array_equal(model.path_.edges(model.threshold_), model.edges_)
     np.testing.assert_allclose(
-        model.precision_, FixedGraph(model.edges_).fit(X).precision_, rtol=1e-9, atol=1e-12
+        model.precision_, FixedGraph(model.edges_).fit(data).precision_, rtol=1e-9, atol=1e-11
     )
-    if make is GlobalGreedy or rule == "paper":
-        assert np.array_equal(make(model.threshold_).fit(X).edges_, model.edges_)
+    again = make(model.threshold_).fit(data)
+    assert np.array_equal(again.edges_, model.edges_)
+    assert again.threshold_ == model.threshold_
+    assert again.gain_ == model.gain_ == ("profile" if data is STEEP else "coordinate")
+    assert again.rule_ is None
+    assert not hasattr(again, "selection_")
+
+
+@every_rule
+@every_search
+def test_one_result_has_one_number_of_edges(make, rule):
+    """Whatever the gain, nothing that a fit shows speaks of another graph."""
+    model = make(rule).fit(STEEP)
+    frame = model.path_.to_frame()
+    at_chosen = frame[frame["threshold"] <= model.threshold_].iloc[0]
+    assert at_chosen["n_edges"] == len(model.edges_) == len(model.to_frame())
+    assert model.selection_.chosen == model.threshold_
+    assert "edges" not in repr(model.selection_).replace("false edges", "")
 
 
 @every_rule
 @every_search
 def test_a_rule_depends_on_neither_units_nor_order_of_columns(make, rule):
-    model = make(rule, **GIVEN).fit(X)
+    model = make(rule).fit(X)
     order = np.random.default_rng(0).permutation(16)
-    scale = 1.0 if make is NeighborhoodGreedy and rule == "paper" else 2.0 ** np.arange(16)
-    other = make(rule, **GIVEN).fit((X * scale)[:, order])
+    in_units = make is NeighborhoodGreedy and isinstance(model.threshold_, AbsoluteThreshold)
+    scale = 1.0 if in_units else 2.0 ** np.arange(16)
+    other = make(rule).fit((X * scale)[:, order])
     assert other.threshold_ == pytest.approx(model.threshold_, rel=1e-6)
     assert edge_set(np.sort(order[other.edges_], axis=1)) == edge_set(model.edges_)
 
 
-@pytest.mark.parametrize("rule", ["auto", "fwer", "fdr", "ebic", "paper"])
+@every_search
+@pytest.mark.parametrize("threshold", [0.01, 0.03, "auto"])
+def test_a_threshold_does_not_depend_on_units(make, threshold):
+    expected = make(threshold).fit(X).edges_
+    for scale in (1e-3, 1e3, 10.0 ** np.linspace(-6, 6, 16)):
+        assert np.array_equal(make(threshold).fit(X * scale).edges_, expected)
+
+
+def test_the_papers_threshold_depends_on_units():
+    """A node of the paper is compared in the squared unit of its variable."""
+    model = NeighborhoodGreedy(AbsoluteThreshold(0.05)).fit(X)
+    assert isinstance(model.threshold_, AbsoluteThreshold)
+    scaled = NeighborhoodGreedy(AbsoluteThreshold(5.0)).fit(10 * X)
+    assert np.array_equal(scaled.edges_, model.edges_)
+    assert len(NeighborhoodGreedy(AbsoluteThreshold(0.05)).fit(10 * X).edges_) > len(model.edges_)
+    wider = model.at(0.1)
+    assert repr(wider.threshold) == repr(wider.threshold_) == "AbsoluteThreshold(0.1)"
+    assert np.array_equal(clone(wider).fit(X).edges_, wider.edges_)
+    plain = GlobalGreedy(AbsoluteThreshold(0.05)).fit(X)
+    assert np.array_equal(plain.edges_, GlobalGreedy(0.05).fit(X).edges_)
+
+
+@pytest.mark.parametrize("rule", OF_ONE_PATH, ids=repr)
 @every_search
 def test_rules_of_one_path_need_no_table(make, rule):
-    model = make(rule, **GIVEN).fit(X)
+    model = make(rule).fit(X)
     S = np.cov(X.T, bias=True)
-    other = make(rule, covariance="precomputed", n_samples=len(X), **GIVEN).fit(S)
+    other = make(rule, covariance="precomputed", n_samples=len(X)).fit(S)
     assert np.array_equal(model.edges_, other.edges_)
     assert other.threshold_ == pytest.approx(model.threshold_, rel=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["cv", "stars", "bstars"])
+@pytest.mark.parametrize("rule", THAT_RESAMPLE, ids=repr)
 @every_search
 def test_rules_that_resample_do(make, rule):
-    with pytest.raises(ValueError, match=f"threshold='{rule}'.*rows of a table.*'auto'"):
+    name = type(rule).__name__
+    with pytest.raises(ValueError, match=rf"threshold={name}\(.*rows of a table.*'auto'"):
         make(rule, covariance="precomputed", n_samples=600).fit(np.cov(X.T))
-    alone = make(rule, **GIVEN).fit(X)
-    again = make(rule, **GIVEN, n_jobs=2).fit(pd.DataFrame(X))
+    alone = make(rule).fit(X)
+    again = make(clone(rule).set_params(n_jobs=2)).fit(pd.DataFrame(X))
     assert again.threshold_ == alone.threshold_
     assert np.array_equal(again.selection_.criterion, alone.selection_.criterion)
 
@@ -97,66 +166,120 @@ def test_rules_that_resample_do(make, rule):
 @every_rule
 @every_search
 def test_a_rule_needs_the_number_of_samples(make, rule):
-    with pytest.raises(ValueError, match=f"threshold='{rule}' needs the number of samples"):
-        make(rule, covariance="precomputed", **GIVEN).fit(np.cov(X.T))
+    with pytest.raises(ValueError, match=r"threshold=\w+\(.* needs the number of samples"):
+        make(rule, covariance="precomputed").fit(np.cov(X.T))
+
+
+@pytest.mark.parametrize("name", RULES)
+@every_search
+def test_a_name_is_the_rule_without_parameters(make, name):
+    rule = RULES[name]()
+    named = make(name)
+    if name == "stars":
+        rule = rule.set_params(random_state=0)
+        named = make(rule)
+    assert np.array_equal(named.fit(X).edges_, make(rule).fit(X).edges_)
+    assert type(named.rule_) is RULES[name]
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value"),
+    ("rule", "parameter"),
     [
-        ("threshold", "lasso"),
-        ("alpha", 0.0),
-        ("alpha", 1.0),
-        ("alpha", True),
-        ("alpha", "small"),
-        ("gamma", -0.1),
-        ("gamma", None),
-        ("beta", 0.0),
-        ("beta", 0.5),
-        ("n_subsamples", 1),
-        ("n_subsamples", 2.5),
-        ("cv", 1),
-        ("cv", "five"),
-        ("constant", 0),
-        ("constant", "c"),
-        ("max_degree", -1),
-        ("random_state", "seed"),
-        ("n_jobs", 1.5),
+        (FWER(alpha=0.0), "alpha"),
+        (FWER(alpha=1.0), "alpha"),
+        (FWER(alpha=True), "alpha"),
+        (FDR(alpha="small"), "alpha"),
+        (EBIC(gamma=-0.1), "gamma"),
+        (EBIC(gamma=None), "gamma"),
+        (StARS(beta=0.0), "beta"),
+        (StARS(beta=0.5), "beta"),
+        (StARS(n_subsamples=1), "n_subsamples"),
+        (StARS(n_subsamples=2.5), "n_subsamples"),
+        (StARS(random_state="seed"), "random_state"),
+        (StARS(n_jobs=1.5), "n_jobs"),
+        (StARS(bounded="yes"), "bounded"),
+        (CV(cv=1), "cv"),
+        (CV(cv="five"), "cv"),
+        (CV(n_jobs=1.5), "n_jobs"),
+        (Paper(0, 4), "constant"),
+        (Paper("c", 4), "constant"),
+        (Paper(1.0, -1), "max_degree"),
+        (Paper(1.0, 2, absolute="yes"), "absolute"),
     ],
+    ids=repr,
 )
 @every_search
-def test_parameters_that_are_refused(make, parameter, value):
-    with pytest.raises(ValueError, match=rf"'{parameter}' parameter of {make.__name__} must be"):
-        make(**{parameter: value}).fit(X)
+def test_parameters_that_are_refused(make, rule, parameter):
+    message = rf"'{parameter}' parameter of {type(rule).__name__} must be"
+    with pytest.raises(ValueError, match=message):
+        make(rule).fit(X)
 
 
-def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="nonsense") as caught:
-        GlobalGreedy("nonsense").fit(X)
+@pytest.mark.parametrize(
+    "threshold", ["lasso", "paper", "", 0, -1.0, np.nan, True, None, EBIC, [1]]
+)
+@every_search
+def test_a_threshold_that_is_none(make, threshold):
+    with pytest.raises(ValueError, match=f"'threshold' parameter of {make.__name__}") as caught:
+        make(threshold).fit(X)
     assert all(f"'{name}'" in str(caught.value) for name in RULES)
-
-
-@pytest.mark.parametrize("given", [{}, {"constant": 1.0}, {"max_degree": 3}])
-@every_search
-def test_the_papers_threshold_needs_c_and_d(make, given):
-    with pytest.raises(ValueError, match=r"constant=.*max_degree=.*'auto'"):
-        make("paper", **given).fit(X)
+    assert "Rule" in str(caught.value)
 
 
 @every_search
-def test_parameters_of_rules_are_parameters_of_the_estimator(make):
-    strict = make("fwer", alpha=1e-6)
-    assert clone(strict).get_params()["alpha"] == 1e-6
-    loose = clone(strict).set_params(alpha=0.5).fit(X)
+def test_parameters_of_rules_are_in_reach_of_scikit_learn(make):
+    strict = make(FWER(alpha=1e-6))
+    assert clone(strict).get_params()["threshold__alpha"] == 1e-6
+    loose = clone(strict).set_params(threshold__alpha=0.5).fit(X)
+    assert strict.threshold.alpha == 1e-6
     assert loose.threshold_ < strict.fit(X).threshold_
-    search = GridSearchCV(make("ebic"), {"gamma": [0.0, 1e4]}, cv=3).fit(X)
-    assert search.best_params_ == {"gamma": 0.0}
+    search = GridSearchCV(make(EBIC()), {"threshold__gamma": [0.0, 1e4]}, cv=3).fit(X)
+    assert search.best_params_ == {"threshold__gamma": 0.0}
+    rules = GridSearchCV(make(), {"threshold": ["fdr", EBIC(1e4), 0.5]}, cv=3).fit(X)
+    assert rules.best_params_ == {"threshold": "fdr"}
+
+
+def test_a_rule_that_was_used_does_not_change_with_its_parameters():
+    model = GlobalGreedy(EBIC(gamma=0.25)).fit(X)
+    model.set_params(threshold__gamma=1.0)
+    assert model.rule_.gamma == 0.25
+
+
+class Largest(Rule):
+    """A rule of a user's own, with a parameter."""
+
+    def __init__(self, answer=0.02):
+        self.answer = answer
+
+    def choose(self, problem):
+        assert problem.n_features == 16
+        return self.answer
+
+
+@every_search
+def test_a_rule_of_ones_own(make):
+    model = make(Largest()).fit(X)
+    assert np.array_equal(model.edges_, make(0.02).fit(X).edges_)
+    assert model.selection_.chosen == model.threshold_ == 0.02
+    assert model.selection_.meaning == "number of edges"
+    assert model.selection_.criterion[-1] == len(model.edges_)
+    assert model.set_params(threshold__answer=0.5).fit(X).threshold_ == 0.5
+    for answer in (0.0, -1.0, np.nan, None, "auto", True):
+        with pytest.raises(ValueError, match=r"Largest\(.*must choose a threshold above 0"):
+            make(Largest(answer)).fit(X)
 
 
 def test_the_papers_threshold():
-    model = GlobalGreedy("paper", constant=0.5, max_degree=4).fit(X)
+    model = GlobalGreedy(Paper(constant=0.5, max_degree=4)).fit(X)
     assert model.threshold_ == paper_threshold(600, 16, 0.5, 4) == 2 * np.log(16) / 600
     assert model.selection_.criterion[-1] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+def test_gamma_means_the_same_for_both_searches(gamma):
+    n, p = 500, 1000
+    edge, neighbor = (GlobalSearch().charge(n, p, gamma), NeighborhoodSearch().charge(n, p, gamma))
+    assert neighbor == pytest.approx(edge, rel=1e-3)
 
 
 # The law of noise
@@ -227,7 +350,7 @@ def test_the_share_of_false_edges():
     truth, shares = edge_set(GRID.edges), []
     for seed in range(30):
         found = edge_set(
-            GlobalGreedy("fdr", alpha=0.1).fit(GRID.sample(800, random_state=seed)).edges_
+            GlobalGreedy(FDR(alpha=0.1)).fit(GRID.sample(800, random_state=seed)).edges_
         )
         shares.append(len(found - truth) / max(len(found), 1))
     assert np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(30)
@@ -235,7 +358,7 @@ def test_the_share_of_false_edges():
 
 
 def test_fdr_is_as_strict_as_the_number_of_edges_allows():
-    model = GlobalGreedy("fdr", alpha=0.2).fit(X)
+    model = GlobalGreedy(FDR(alpha=0.2)).fit(X)
     noise, m = Noise(600, 16), len(model.edges_)
     expected = noise.n_pairs * float(noise.chance(model.threshold_))
     assert expected <= 0.2 * m * (1 + 1e-9)
@@ -251,7 +374,7 @@ def test_ebic_is_the_least_on_the_path(seed, gamma):
     data = GaussianGraphicalModel.random(12, 3, 0.2, signed=True, random_state=seed).sample(
         200, random_state=seed
     )
-    model = GlobalGreedy("ebic", gamma=gamma).fit(data)
+    model = GlobalGreedy(EBIC(gamma)).fit(data)
     path = GlobalGreedy(ebic_edge_threshold(200, 12, gamma) / 20).fit(data).path_
     values = {
         threshold: reference_ebic(data, path.edges(threshold), gamma)
@@ -281,26 +404,28 @@ def test_ebic_goes_on_where_the_refit_earns_more_than_the_gain():
         np.array([[0, 1], [0, 2], [1, 2], [1, 3]]),
         np.ones(4, bool),
     )
-    noise = Noise(100, 5)
     ends = []
 
     class Path:
-        threshold = np.inf
+        def __init__(self, threshold):
+            self.threshold = threshold
 
-    def graphs(moments, path):
-        return sequence
+        def graph_sequence(self):
+            return sequence
 
-    def search(moments, threshold, earlier):
-        assert earlier is None or earlier[0].threshold == ends[-1]
-        ends.append(threshold)
-        path = Path()
-        path.threshold = threshold
-        return path, None
+    class Search(GlobalSearch):
+        def run(self, moments, threshold, earlier=None, report=None):
+            assert earlier is None or earlier[0].threshold == ends[-1]
+            ends.append(threshold)
+            return Path(threshold), None
 
-    problem = Problem(None, noise, search, graphs, lambda gamma: 0.02)
-    chosen = ebic(problem, GlobalGreedy()._options())
+        def charge(self, n_samples, n_features, gamma):
+            return 0.02
+
+    moments = column_moments(np.random.default_rng(0).normal(size=(100, 5)), assume_centered=False)
+    chosen = EBIC().choose(Problem(Search(), moments))
     # The third edge is worth 0.1 after its refit although it came with a gain of 0.012.
-    assert chosen.n_edges[chosen.row] == 3
+    assert sequence.n_edges[sequence.index(chosen.chosen)] == 3
     assert ends == [0.01, 0.005]
 
 
@@ -340,7 +465,7 @@ def test_auto_does_not_depend_on_how_far_the_path_goes():
     cut = Cut(noise)
     chosen = []
     for end in (cut.smallest, cut.smallest / 10):
-        graphs = GlobalGreedy._graphs(moments, global_greedy(moments, end, 0.5)[0])
+        graphs = global_greedy(moments, end, 0.5)[0].graph_sequence()
         chosen.append(cut_between_noise_and_edges(cut, graphs.gains, graphs.lower)[0])
     assert chosen[0] == chosen[1]
 
@@ -350,7 +475,7 @@ def test_auto_does_not_depend_on_how_far_the_path_goes():
 
 def test_cv_is_the_held_out_likelihood_less_a_charge():
     folds = KFold(3)
-    model = GlobalGreedy("cv", cv=folds).fit(X)
+    model = GlobalGreedy(CV(folds)).fit(X)
     curve = model.selection_
     # The first and the last point are where a fold ends.
     for k in np.linspace(1, curve.row, 6).astype(int):
@@ -412,11 +537,10 @@ def test_stars_on_an_example_by_hand():
 def test_stars_is_the_definition(make):
     """The largest instability so far is at most beta, by counting graphs of refitted subsamples."""
     data = GRID.sample(400, random_state=3)
-    model = make("stars", n_subsamples=5, random_state=7, beta=0.03).fit(data)
+    model = make(StARS(0.03, n_subsamples=5, random_state=7)).fit(data)
     random = np.random.RandomState(7)
     parts = [data[np.sort(random.permutation(400)[:200])] for _ in range(5)]
-    rule = "fwer"  # on the scale of log RSS, as the rules are
-    paths = [make(rule, alpha=0.999999).fit(part) for part in parts]
+    paths = [make(FWER(alpha=0.999999)).fit(part) for part in parts]
     curve = model.selection_
     # Down to where these paths go.
     shown = curve.threshold >= max(path.path_.threshold for path in paths)
@@ -433,8 +557,8 @@ def test_stars_is_the_definition(make):
 def test_bounded_stars_finds_the_same_with_shorter_paths():
     for seed in range(3):
         data = GRID.sample(400, random_state=seed)
-        full = GlobalGreedy("stars", random_state=seed).fit(data)
-        bounded = GlobalGreedy("bstars", random_state=seed).fit(data)
+        full = GlobalGreedy(StARS(random_state=seed)).fit(data)
+        bounded = GlobalGreedy(StARS(random_state=seed, bounded=True)).fit(data)
         assert bounded.threshold_ == full.threshold_
 
 
