@@ -221,6 +221,8 @@ def test_wishes_with_shrinkage(estimator):
         ([(0, 6)], ["names 6", "from 0 to 5"]),
         ([(1, 1)], ["(1, 1)", "joins a column to itself"]),
         ([0, 1], ["pair of columns", "contains 0"]),
+        ("age", []),
+        (None, []),
         (np.triu(np.ones((6, 6)), 1) != 0, ["not symmetric", "A | A.T"]),
         (nx.Graph([("age", "sex")]), ["has 'sex', not among the columns", "graph.subgraph("]),
         (nx.DiGraph([("age", "bmi")]), ["a DiGraph", "graph.to_undirected()"]),
