@@ -312,7 +312,8 @@ def _without(names: Names, others: Names) -> list[Any]:
 
 
 def _is_integer(end: Any) -> bool:
-    return isinstance(end, Integral) and not isinstance(end, bool)
+    # Nearly all are; asking for Integral takes 20 times as long.
+    return type(end) is int or (isinstance(end, Integral) and not isinstance(end, bool))
 
 
 def _is_boolean(end: Any) -> bool:
