@@ -384,9 +384,9 @@ def test_matrices_that_are_refused(estimator, matrix, parts):
         ([(0, 1, 2)], ["pair of columns", "such as (0, 1)", "(0, 1, 2)"]),
         (["ab"], ["pair of columns", "contains 'ab'"]),
         ([0, 1], ["pair of columns", "contains 0"]),
-        (np.eye(4), ["pair of columns", "[1., 0., 0., 0.]"]),
-        ("age", ["'edges'", "array-like"]),
-        (None, ["'edges'", "array-like"]),
+        (np.eye(3), ["edges has 3 variables, but there are 4 columns"]),
+        ("age", ["edges is a graph: pairs of columns", "'age' came"]),
+        (None, ["edges is a graph: pairs of columns", "None came"]),
     ],
 )
 def test_graphs_that_are_refused(edges, parts):

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import problems
@@ -156,6 +157,29 @@ def test_wishes_are_granted_at_every_threshold(estimator):
     np.testing.assert_allclose(model.precision_, expected.precision_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "kind", ["networkx", "boolean", "labelled", "weights", "edges of a fit", "graph of a fit"]
+)
+@every_greedy
+def test_wishes_of_every_kind(estimator, kind):
+    table = pd.DataFrame(X, columns=NAMES)
+    wanted = np.zeros((6, 6))
+    wanted[[0, 1], [5, 4]] = wanted[[5, 4], [0, 1]] = -0.5
+    known = FixedGraph(wanted).fit(table)
+    include = {
+        "networkx": nx.Graph([("age", "gene"), ("flow", "bmi")]),
+        "boolean": wanted != 0,
+        "labelled": pd.DataFrame(wanted, NAMES, NAMES).iloc[::-1, ::-1],
+        "weights": wanted.tolist(),
+        "edges of a fit": known.edges_,
+        "graph of a fit": known.to_networkx(),
+    }[kind]
+    model = clone(estimator).set_params(include=include, threshold=10.0)
+    assert tuples(clone(model).fit(table).edges_) == [(0, 5), (1, 4)]
+    without = clone(estimator).set_params(exclude=include, threshold=1e-4).fit(table)
+    assert not {(0, 5), (1, 4)} & set(tuples(without.edges_))
+
+
 @every_greedy
 def test_wishes_that_change_nothing(estimator):
     plain = clone(estimator).fit(X)
@@ -197,8 +221,11 @@ def test_wishes_with_shrinkage(estimator):
         ([(0, 6)], ["names 6", "from 0 to 5"]),
         ([(1, 1)], ["(1, 1)", "joins a column to itself"]),
         ([0, 1], ["pair of columns", "contains 0"]),
-        ("age", ["array-like"]),
-        (None, ["array-like"]),
+        ("age", []),
+        (None, []),
+        (np.triu(np.ones((6, 6)), 1) != 0, ["not symmetric", "A | A.T"]),
+        (nx.Graph([("age", "sex")]), ["has 'sex', not among the columns", "graph.subgraph("]),
+        (nx.DiGraph([("age", "bmi")]), ["a DiGraph", "graph.to_undirected()"]),
     ],
 )
 @every_greedy

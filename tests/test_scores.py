@@ -1,6 +1,8 @@
 """Comparisons of graphs and of Gaussians: closed forms, scikit-learn, SciPy."""
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import problems
 import pytest
 from scipy import sparse, stats
@@ -74,10 +76,71 @@ def test_signs():
 def test_it_reads_well():
     text = repr(compare_graphs([(0, 1), (1, 2)], [(0, 1), (2, 3)], n_features=4))
     assert text == (
-        "GraphComparison(1 edges in common, 1 false, 1 missed: precision 0.500, recall 0.500, "
-        "F1 0.500, MCC 0.250)"
+        "GraphComparison(2 edges against a reference of 2: 1 in common, 1 false (not in the "
+        "reference), 1 missed (only in the reference); precision 0.500, recall 0.500, F1 0.500, "
+        "MCC 0.250)"
     )
-    assert "the same" in repr(compare_graphs([(0, 1)], [(1, 0)], n_features=2))
+    same = repr(compare_graphs([(0, 1)], [(1, 0)], n_features=2))
+    assert same.startswith("GraphComparison(1 edge against a reference of 1: the graph of the ref")
+
+
+def test_which_edges_differ():
+    result = compare_graphs([("a", "b"), ("c", "b")], [("b", "a"), ("c", "d")], n_features=9)
+    assert result == GraphComparison(1, 1, 1, 33)
+    assert result.in_both == [("a", "b")]
+    assert result.only_in_estimate == [("b", "c")]
+    assert result.only_in_reference == [("c", "d")]
+    expected = pd.DataFrame(
+        [("a", "b", True, True), ("b", "c", True, False), ("c", "d", False, True)],
+        columns=["source", "target", "in_estimate", "in_reference"],
+    )
+    pd.testing.assert_frame_equal(result.to_frame(), expected, check_dtype=False)
+    assert compare_graphs([(2, 1)], [], n_features=3).only_in_estimate == [(1, 2)]
+    assert compare_graphs([], [], n_features=3).to_frame().shape == (0, 4)
+
+
+NAMES = list("abcdef")
+CHAIN = GaussianGraphicalModel.chain(6, 0.5)
+TABLE = pd.DataFrame(CHAIN.sample(400, random_state=0), columns=NAMES)
+
+
+def test_two_fits_are_matched_by_name():
+    first = GlobalGreedy().fit(TABLE)
+    second = GlobalGreedy().fit(TABLE[["c", "a", "f", "b", "e", "d"]])
+    assert compare_graphs(first, second).signed
+    assert not compare_graphs(first, second.edges_).exact
+    without = FixedGraph([("a", "b"), ("a", "f")]).fit(TABLE)
+    result = compare_graphs(without, second)
+    assert result.only_in_estimate == [("a", "f")]
+    assert result.only_in_reference == [("b", "c"), ("c", "d"), ("d", "e"), ("e", "f")]
+
+
+def test_positions_where_one_has_no_names():
+    first, second = GlobalGreedy().fit(TABLE), GlobalGreedy().fit(TABLE.to_numpy())
+    for graph in (CHAIN, CHAIN.edges, CHAIN.precision, second):
+        assert compare_graphs(first, graph).exact
+        assert compare_graphs(graph, first).exact
+    assert compare_graphs(second, second.to_networkx()).signed
+    assert compare_graphs(CHAIN, second.to_frame()).signed
+    assert compare_graphs(nx.path_graph(6), CHAIN).exact
+
+
+def test_graphs_of_networkx_may_leave_out_variables():
+    first, second = nx.Graph([("a", "b")]), nx.Graph([("b", "a"), ("b", "c")])
+    assert compare_graphs(first, second) == GraphComparison(1, 0, 1, 1)
+    assert compare_graphs(first, second, n_features=5) == GraphComparison(1, 0, 1, 8)
+    assert compare_graphs([("c", "b")], second) == GraphComparison(1, 0, 1, 1)
+    # Nodes have no order, so integers are names here, and nothing else.
+    assert compare_graphs([(7, 2)], nx.Graph([(2, 7), (7, 0)])) == GraphComparison(1, 0, 1, 1)
+    assert compare_graphs(first, TABLE.corr() * 0) == GraphComparison(0, 1, 0, 14)
+
+
+def test_kullback_leibler_matches_names():
+    truth, model = FixedGraph([("a", "b")]).fit(TABLE), GlobalGreedy().fit(TABLE + 1.0)
+    turned = GlobalGreedy().fit(TABLE[NAMES[::-1]] + 1.0)
+    assert kullback_leibler(truth, turned) == pytest.approx(kullback_leibler(truth, model))
+    with pytest.raises(ValueError, match="'a' only in the truth and 'z' only in the estimate"):
+        kullback_leibler(truth, GlobalGreedy().fit(TABLE.rename(columns={"a": "z"})))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -128,19 +191,41 @@ def test_log_likelihood():
     [
         (([(0, 1)], [(0, 1)]), "pass n_features="),
         ((np.eye(3), np.eye(4)), r"these have \[3, 4\]"),
-        (([(0, 5)], np.eye(4)), r"indices below 4, but \(0, 5\)"),
-        (([(1, 1)], np.eye(4)), "estimate has a pair of indices that is no edge"),
-        (([(0, -1)], np.eye(4)), "no edge"),
-        (("chain", np.eye(4)), "estimate is a fitted estimator.*str"),
-        ((np.ones((2, 3)), np.eye(3)), r"square precision matrix.*\(2, 3\)"),
-        ((np.triu(np.ones((3, 3))), np.eye(3)), "of estimate is not symmetric"),
-        ((np.eye(3), np.full((3, 3), np.nan)), "of truth is not symmetric and finite"),
-        ((GlobalGreedy(), np.eye(3)), "fitted estimator"),
+        (([(0, 5)], np.eye(4)), "estimate names 5, which is neither .* from 0 to 3"),
+        (([(1, 1)], np.eye(4)), r"estimate contains \(1, 1\), which joins a column to itself"),
+        (([(0, -1)], np.eye(4)), "estimate names -1"),
+        (("chain", np.eye(4)), "estimate is a graph: pairs of columns.*'chain' came"),
+        ((np.ones((2, 3)), np.eye(3)), r"estimate is .* but an array of shape \(2, 3\)"),
+        ((np.triu(np.ones((3, 3))), np.eye(3)), "the matrix estimate is not symmetric"),
+        ((np.eye(3), np.full((3, 3), np.nan)), "the matrix reference has entries that are not fin"),
+        ((GlobalGreedy(), np.eye(3)), "estimate is a GlobalGreedy that is not fitted; call its"),
+        ((np.eye(3), GlobalGreedy), "reference is .* the class GlobalGreedy came; call it"),
+        (([("a", "b")], [(0, 1)]), "pass n_features="),
+        (([("a", "b")], np.eye(4)), "estimate names 'a'.*'x0', 'x1'"),
+        (
+            (nx.path_graph(["a", "b"]), nx.path_graph(["b", "c"])),
+            "'a' only in the estimate and 'c' only in the reference; fit both to the same columns",
+        ),
+        ((nx.path_graph(["a", "b"]), [(0, 1)]), "reference names 0, which is no node of the other"),
     ],
 )
 def test_graphs_that_cannot_be_compared(arguments, message):
     with pytest.raises(ValueError, match=message):
         compare_graphs(*arguments)
+
+
+def test_variables_that_are_not_the_same():
+    other = FixedGraph().fit(TABLE.rename(columns={"c": "z"}))
+    with pytest.raises(ValueError, match="'c' only in the estimate and 'z' only in the reference"):
+        compare_graphs(FixedGraph().fit(TABLE), other)
+    with pytest.raises(
+        ValueError, match=r"by name \('a'\) and by position \(0\) cannot be matched"
+    ):
+        compare_graphs([("a", "b")], [(0, 1)], n_features=4)
+    with pytest.raises(ValueError, match="n_features is 2, but the edges are between 3 variables"):
+        compare_graphs([("a", "b")], [("b", "c")], n_features=2)
+    with pytest.raises(ValueError, match=r"these have \[4, 6\]"):
+        compare_graphs(other, CHAIN, n_features=4)
 
 
 def test_gaussians_that_cannot_be_compared():

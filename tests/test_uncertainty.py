@@ -2,11 +2,13 @@
 
 import io
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.covariance import LedoitWolf
 
 from sparsistent import (
     FixedGraph,
@@ -22,19 +24,8 @@ CHAIN = GaussianGraphicalModel.chain(6, 0.5)
 NAMES = ["age", "bmi", "dose", "expr", "flow", "gene"]
 X = CHAIN.sample(300, random_state=0)
 frame = pd.DataFrame(X, columns=NAMES)
-COLUMNS = [
-    "source",
-    "target",
-    "selected",
-    "partial_correlation",
-    "share",
-    "sign_share",
-    "lower",
-    "upper",
-    "lower_on_selected",
-    "upper_on_selected",
-    "p_value_given_selection",
-]
+COLUMNS = ["source", "target", "partial_correlation", "lower", "upper", "share", "selected"]
+DETAILS = ["sign_share", "lower_on_selected", "upper_on_selected", "p_ignoring_selection"]
 every_search = pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
 
 
@@ -49,7 +40,7 @@ def test_the_bootstrap_is_what_it_says(make):
     result = bootstrap(make(), frame, n_resamples=30, confidence=0.8, random_state=3)
     model = make().fit(frame)
     assert result.estimator.edges_.tolist() == model.edges_.tolist()
-    assert result.edges[result.selected].tolist() == model.edges_.tolist()
+    assert sorted(result.edges[result.selected].tolist()) == model.edges_.tolist()
     seeds = np.random.SeedSequence(np.random.RandomState(3).randint(2**31 - 1)).spawn(30)
     rows = [np.random.default_rng(seed).integers(300, size=300) for seed in seeds]
     own = np.array([partial_correlations(make().fit(X[draw])) for draw in rows])
@@ -75,7 +66,7 @@ def test_the_bootstrap_is_what_it_says(make):
             assert result.partial_correlation[k] == pytest.approx(estimate)
         else:
             assert np.isnan(result.selected_interval[k]).all()
-            assert np.isnan(result.p_value[k])
+            assert np.isnan(result.p_ignoring_selection[k])
             assert result.partial_correlation[k] == 0
 
 
@@ -91,7 +82,7 @@ def test_the_p_value_is_that_of_the_likelihood_ratio():
     for k, edge in enumerate(edges.tolist()):
         without = [other for other in edges.tolist() if other != edge]
         expected = stats.chi2.sf(300 * (loss(without) - loss(edges)), 1)
-        assert result.p_value[k] == pytest.approx(expected, rel=1e-6)
+        assert result.p_ignoring_selection[k] == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_same_in_any_number_of_processes():
@@ -114,10 +105,28 @@ def test_the_table_and_the_repr():
     table = result.to_frame()
     assert table.columns.tolist() == COLUMNS
     assert set(table["source"]) | set(table["target"]) <= set(NAMES)
-    others = table["share"][~table["selected"]]
-    assert others.is_monotonic_decreasing
+    assert max(map(len, table.to_string().splitlines())) <= 80
+    details = result.to_frame(details=True)
+    assert details.columns.tolist() == COLUMNS + DETAILS
+    assert details[COLUMNS].equals(table)
+    assert (details["p_ignoring_selection"].isna() == ~details["selected"]).all()
     assert "20 resamples: 5 edges selected, 5 of them in at least 95%" in repr(result)
     assert pickle.loads(pickle.dumps(result)).to_frame().equals(table)
+
+
+def test_strong_edges_come_first():
+    weak = GaussianGraphicalModel.random(8, 2, 0.25, signed=True, random_state=1)
+    result = bootstrap(GlobalGreedy(), weak.sample(150, random_state=0), 40, random_state=0)
+    assert 0 < result.selected.sum() < len(result.edges)
+    assert (np.diff(result.selected.astype(int)) <= 0).all()
+    assert (np.diff(np.abs(result.partial_correlation[result.selected])) <= 0).all()
+    share, edges = result.share[~result.selected], result.edges[~result.selected]
+    assert (np.diff(share) <= 0).all()
+    assert (result.partial_correlation[result.selected] < 0).any()
+    for (one, two), same in zip(pairwise(edges.tolist()), np.diff(share) == 0, strict=True):
+        assert one < two or not same
+    expected = {tuple(edge) for edge in result.estimator.edges_.tolist()}
+    assert set(map(tuple, result.edges[result.selected].tolist())) == expected
 
 
 def test_a_graph_that_is_known_has_intervals_too():
@@ -196,18 +205,56 @@ def test_progress(capsys):
 @pytest.mark.parametrize(
     ("estimator", "options", "message"),
     [
-        (GlobalGreedy(covariance="precomputed"), {}, "drawn from the rows of a table"),
-        (GlobalGreedy(), {"n_resamples": 0}, "n_resamples must be a whole number"),
-        (GlobalGreedy(), {"n_resamples": 2.5}, "n_resamples must be a whole number"),
-        (GlobalGreedy(), {"n_resamples": True}, "n_resamples must be a whole number"),
+        (GlobalGreedy(covariance="precomputed"), {}, "draws rows of a table"),
+        (GlobalGreedy(), {"n_resamples": 0}, "n_resamples must be a whole number from 1 on"),
+        (GlobalGreedy(), {"n_resamples": -3}, "n_resamples must be a whole number from 1 on"),
         (GlobalGreedy(), {"confidence": 1.0}, "confidence must be between 0 and 1"),
         (GlobalGreedy(), {"confidence": 95}, "confidence must be between 0 and 1"),
+        (GlobalGreedy(), {"confidence": np.nan}, "confidence must be between 0 and 1"),
         (GlobalGreedy("nonsense"), {}, "'threshold' parameter of GlobalGreedy"),
     ],
 )
 def test_bootstraps_that_are_refused(estimator, options, message):
     with pytest.raises(ValueError, match=message):
         bootstrap(estimator, X, **options)
+
+
+@pytest.mark.parametrize("resampling", [bootstrap, stability_selection])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((LedoitWolf(), X), r"\(GlobalGreedy\(\), X\), but got LedoitWolf"),
+        ((GlobalGreedy, X), r"got the class GlobalGreedy; call it, as in GlobalGreedy\(\)"),
+        ((X, GlobalGreedy()), "but got ndarray"),
+        ((None, X), "but got NoneType"),
+        ((GlobalGreedy(), None), "X is a table with one row a sample.* but None came"),
+        ((GlobalGreedy(), "data.csv"), "X is a table with one row a sample.* but str came"),
+        ((GlobalGreedy(), iter(X)), "X is a table with one row a sample"),
+    ],
+)
+def test_arguments_of_another_type(resampling, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        resampling(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("resampling", "options", "message"),
+    [
+        (bootstrap, {"n_resamples": 10.0}, r"n_resamples must be a whole number, but is 10\.0"),
+        (bootstrap, {"n_resamples": "10"}, "n_resamples must be a whole number, but is '10'"),
+        (bootstrap, {"n_resamples": True}, "n_resamples must be a whole number, but is True"),
+        (bootstrap, {"n_resamples": None}, "n_resamples must be a whole number, but is None"),
+        (bootstrap, {"confidence": "95%"}, "confidence must be a number between 0 and 1, but is"),
+        (bootstrap, {"confidence": True}, "confidence must be a number between 0 and 1"),
+        (stability_selection, {"n_pairs": 1.5}, "n_pairs must be a whole number"),
+        (stability_selection, {"n_pairs": "50"}, "n_pairs must be a whole number"),
+        (stability_selection, {"max_false": "1"}, "max_false must be a number above 0"),
+        (stability_selection, {"least_share": None}, r"a number between 0\.5 and 1, but is None"),
+    ],
+)
+def test_options_of_another_type(resampling, options, message):
+    with pytest.raises(TypeError, match=message):
+        resampling(GlobalGreedy(), X, **options)
 
 
 @every_search
@@ -245,11 +292,10 @@ def test_the_bound_of_stability_selection_holds():
     [
         (FixedGraph([(0, 1)]), {}, TypeError, "GlobalGreedy or NeighborhoodGreedy"),
         (GlobalGreedy(covariance="precomputed"), {}, ValueError, "rows of a table"),
-        (GlobalGreedy(), {"max_false": 0}, ValueError, "max_false must be positive"),
+        (GlobalGreedy(), {"max_false": 0}, ValueError, "max_false must be above 0"),
         (GlobalGreedy(), {"max_false": 0.01}, ValueError, "raise max_false or least_share"),
         (GlobalGreedy(), {"least_share": 0.5}, ValueError, "least_share must be between"),
         (GlobalGreedy(), {"n_pairs": 0}, ValueError, "n_pairs must be a whole number"),
-        (GlobalGreedy(), {"n_pairs": 1.5}, ValueError, "n_pairs must be a whole number"),
     ],
 )
 def test_stability_selections_that_are_refused(estimator, options, kind, message):

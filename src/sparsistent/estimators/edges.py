@@ -1,41 +1,27 @@
-"""Edges as users write them: pairs of column names or indices."""
+"""Graphs as parameters of estimators: pairs of columns, networkx graphs, or matrices."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsistent.graph_columns import object_array
+from sparsistent.graph_kinds import parse_graph
 from sparsistent.greedy.constraints import Constraints
 
 
 def edge_indices(
     edges: Any, names: NDArray[np.object_], parameter: str = "edges"
 ) -> NDArray[np.int64]:
-    """Sorted pairs i < j of column indices, each edge once."""
-    places = {name: k for k, name in enumerate(names)}
-    pairs = set()
-    for edge in edges:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise ValueError(
-                f"an edge is a pair of columns, such as (0, 1) or ('a', 'b'), but {parameter} "
-                f"contains {edge!r}"
-            )
-        i, j = (_column(end, places, parameter) for end in edge)
-        if i == j:
-            raise ValueError(f"{parameter} contains {edge!r}, which joins a column to itself")
-        pairs.add((min(i, j), max(i, j)))
-    return np.array(sorted(pairs), np.int64).reshape(-1, 2)
-
-
-def _column(end: Any, places: dict[Any, int], parameter: str) -> int:
-    if isinstance(end, str) and end in places:
-        return places[end]
-    if isinstance(end, int | np.integer) and 0 <= end < len(places):
-        return int(end)
-    raise ValueError(
-        f"{parameter} names {end!r}, which is neither a column name nor an index from 0 to "
-        f"{len(places) - 1}"
-    )
+    """Sorted pairs i < j of column indices, each edge once, of a graph of any kind."""
+    if hasattr(edges, "get_params") and not isinstance(edges, type):
+        # The parameters of an estimator that are estimators are cloned with it, without their fit.
+        raise ValueError(
+            f"{parameter} is an estimator ({type(edges).__name__}), of which scikit-learn's clone "
+            f"would keep no graph; pass {parameter}=model.edges_, or model.to_networkx() to go by "
+            "column names"
+        )
+    return parse_graph(edges, parameter).place(object_array(names)).pairs
 
 
 def read_constraints(include: Any, exclude: Any, names: NDArray[np.object_]) -> Constraints:

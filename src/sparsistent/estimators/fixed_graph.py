@@ -19,9 +19,12 @@ class FixedGraph(GraphEstimator):
 
     Parameters
     ----------
-    edges : sequence of pairs, default=()
-        The graph: pairs of column indices, or of column names. All other partial correlations are
-        zero. The order of the edges and within a pair does not matter.
+    edges : graph, default=()
+        Pairs of columns, by name or by position; a networkx graph; a symmetric matrix, boolean, of
+        weights or a precision matrix; or a :class:`GaussianGraphicalModel`
+        (`sparsistent.graph_kinds` describes each). All other partial correlations are zero. An
+        estimator is refused, because ``sklearn.base.clone`` would clone it without its fit: pass
+        ``model.edges_``, or ``model.to_networkx()`` to go by column names.
     correlation, missing, shrinkage, assume_centered, covariance, n_samples
         As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
@@ -42,11 +45,14 @@ class FixedGraph(GraphEstimator):
     0.0
     >>> model.certificate_ < 1e-12
     True
+    >>> FixedGraph(model.precision_ != 0).fit(X).edges_.tolist()
+    [[0, 1], [1, 2]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GraphEstimator._parameter_constraints,
-        "edges": ["array-like"],
+        # Whatever is no graph is refused where it is read, with what is expected.
+        "edges": "no_validation",
     }
 
     def __init__(

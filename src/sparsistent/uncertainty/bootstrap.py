@@ -6,9 +6,10 @@ is not chosen counts as zero: that is how the whole procedure varies. On the gra
 chose, every resample refits the same entries: that is how the estimate varies once the graph is
 taken for granted. Both are percentiles.
 
-The p-value of an edge compares the likelihood with and without it, the rest of the graph refitted.
-It takes the graph as given although the same data chose it, so it is too small by an unknown
-amount: it ranks edges, and tests nothing.
+``p_ignoring_selection`` of an edge compares the likelihood with and without it, the rest of the
+graph refitted. It takes the graph as given although the same data chose it, and knows nothing of
+all the other pairs that could have been chosen, so it is too small by an unknown amount: it ranks
+edges, and tests nothing.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.optional import optional_import
+from sparsistent.uncertainty.checks import (
+    check_between,
+    check_count,
+    check_estimator,
+    check_table,
+)
 from sparsistent.uncertainty.resamples import Failure, on_resamples
 
 if TYPE_CHECKING:
@@ -43,12 +50,13 @@ PIECE = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BootstrapResult:
-    """What the resamples say about each edge: those of the graph, then all that occurred.
+    """What the resamples say about each edge: those of the graph, then all others that occurred.
 
     Attributes
     ----------
     edges : int array of shape (n, 2)
-        Pairs i < j of column indices: first the graph's, then the others, by share.
+        Pairs i < j of column indices: first the graph's, strongest first, then the others, most
+        frequent first.
     selected : bool array
         Whether the edge is in the graph that the data chose.
     partial_correlation : array
@@ -61,16 +69,18 @@ class BootstrapResult:
         Of the partial correlation on the resamples' own graphs, zero where an edge is missing.
     selected_interval : array of shape (n, 2)
         Of the partial correlation on the graph that the data chose; NaN for other edges.
-    p_value : array
-        Of the likelihood ratio, conditional on the selection: the graph is taken as given although
-        the same data chose it, so it is too small. NaN for other edges.
+    p_ignoring_selection : array
+        Ranks the edges of the graph, and tests nothing: the χ² tail of an edge's likelihood ratio,
+        as if the graph had not been chosen by the same data. It is corrected neither for that
+        choice nor for the number of pairs, and so is too small. NaN for other edges. For a bound
+        on false edges see :func:`stability_selection`.
     confidence : float
         The level of the intervals.
     n_resamples : int
         How many resamples there are, without those that failed.
     failures : list of Failure
         Those that failed, with their reasons.
-    names : array of str
+    names : array
         The columns' names.
     estimator : GraphEstimator
         Fitted to the data.
@@ -83,7 +93,7 @@ class BootstrapResult:
     sign_share: Array
     interval: Array
     selected_interval: Array
-    p_value: Array
+    p_ignoring_selection: Array
     confidence: float
     n_resamples: int
     failures: list[Failure]
@@ -99,33 +109,40 @@ class BootstrapResult:
             f"{(~self.selected).sum()} others occurred)"
         )
 
-    def to_frame(self) -> "pd.DataFrame":
-        """All edges as a pandas table.
+    def to_frame(self, details: bool = False) -> "pd.DataFrame":
+        """All edges as a pandas table, in the order of ``edges``.
+
+        Parameters
+        ----------
+        details : bool, default=False
+            Whether all columns come, or those that fit on a screen.
 
         Returns
         -------
         pandas.DataFrame
-            ``source``, ``target``, ``selected``, ``partial_correlation``, ``share``,
-            ``sign_share``, ``lower`` and ``upper`` (on the resamples' own graphs),
-            ``lower_on_selected`` and ``upper_on_selected`` (on the selected graph), and
-            ``p_value_given_selection``.
+            ``source``, ``target``, ``partial_correlation``, ``lower`` and ``upper`` (on the
+            resamples' own graphs), ``share`` and ``selected``; with details also ``sign_share``,
+            ``lower_on_selected`` and ``upper_on_selected`` (on the graph that the data chose) and
+            ``p_ignoring_selection``, which ranks edges and tests nothing.
         """
         pd = optional_import("pandas", "to_frame")
-        return pd.DataFrame(
-            {
-                "source": self.names[self.edges[:, 0]],
-                "target": self.names[self.edges[:, 1]],
-                "selected": self.selected,
-                "partial_correlation": self.partial_correlation,
-                "share": self.share,
+        columns = {
+            "source": self.names[self.edges[:, 0]],
+            "target": self.names[self.edges[:, 1]],
+            "partial_correlation": self.partial_correlation,
+            "lower": self.interval[:, 0],
+            "upper": self.interval[:, 1],
+            "share": self.share,
+            "selected": self.selected,
+        }
+        if details:
+            columns |= {
                 "sign_share": self.sign_share,
-                "lower": self.interval[:, 0],
-                "upper": self.interval[:, 1],
                 "lower_on_selected": self.selected_interval[:, 0],
                 "upper_on_selected": self.selected_interval[:, 1],
-                "p_value_given_selection": self.p_value,
+                "p_ignoring_selection": self.p_ignoring_selection,
             }
-        )
+        return pd.DataFrame(columns)
 
 
 def bootstrap(
@@ -171,13 +188,18 @@ def bootstrap(
     >>> result = bootstrap(GlobalGreedy(), X, n_resamples=50, random_state=0)
     >>> result.share[result.selected].tolist()
     [1.0, 1.0, 1.0]
-    >>> result.to_frame()[["source", "target", "lower_on_selected", "upper_on_selected"]].round(2)
-      source target  lower_on_selected  upper_on_selected
-    0     x0     x1               0.48               0.61
-    1     x1     x2               0.36               0.48
-    2     x2     x3               0.48               0.58
+    >>> result.to_frame().round(2)
+      source target  partial_correlation  lower  upper  share  selected
+    0     x0     x1                 0.55   0.48   0.61    1.0      True
+    1     x2     x3                 0.53   0.48   0.58    1.0      True
+    2     x1     x2                 0.42   0.36   0.48    1.0      True
     """
-    _check(estimator, n_resamples, confidence)
+    check_estimator(
+        estimator, GraphEstimator, "bootstrap", "GlobalGreedy, NeighborhoodGreedy or FixedGraph"
+    )
+    check_table(X)
+    check_count("n_resamples", n_resamples)
+    check_between("confidence", confidence, 0, 1)
     # A rule that draws rows is to draw the same ones each time.
     model = _seeded(estimator, check_random_state(random_state).randint(2**31 - 1)).fit(X)
     moments = model._moments_
@@ -190,7 +212,8 @@ def bootstrap(
         callback=callback,
     )
     p = moments.scale.size
-    keys, order = _edge_keys(model.edges_, results, p)
+    partial_correlation = model._edge_values()[1]
+    keys, order = _edge_keys(model.edges_, partial_correlation, results, p)
     values = _table(results, keys, p)
     present, positive = values.copy(), values.copy()
     present.data, positive.data = np.ones_like(values.data), (values.data > 0).astype(np.float64)
@@ -201,16 +224,16 @@ def bootstrap(
     padding = np.full(keys.size - m, np.nan)
     ends = np.full((keys.size, 2), np.nan)
     ends[:m] = np.quantile(on_selected, levels, axis=0).T
-    estimates = np.concatenate([model._edge_values()[1], np.zeros(keys.size - m)])
+    tails = likelihood_ratio_tails(moments, model.edges_)
     return BootstrapResult(
         edges=np.stack(np.divmod(keys, p), axis=1)[order],
         selected=(np.arange(keys.size) < m)[order],
-        partial_correlation=estimates[order],
+        partial_correlation=np.concatenate([partial_correlation, np.zeros(keys.size - m)])[order],
         share=(count / len(results))[order],
         sign_share=(np.maximum(above, count - above) / np.maximum(count, 1))[order],
         interval=_quantiles(values, levels)[order],
         selected_interval=ends[order],
-        p_value=np.concatenate([likelihood_ratio_p_values(moments, model.edges_), padding])[order],
+        p_ignoring_selection=np.concatenate([tails, padding])[order],
         confidence=confidence,
         n_resamples=len(results),
         failures=failures,
@@ -219,8 +242,8 @@ def bootstrap(
     )
 
 
-def likelihood_ratio_p_values(moments: Moments, edges: Integers) -> Array:
-    """The p-value of each edge of a graph, all others refitted without it."""
+def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
+    """The χ² tail of each edge's likelihood ratio, all other edges refitted without it."""
     fit = fit_on(moments, edges)
     fall = np.empty(len(edges))
     for k, (i, j) in enumerate(edges.tolist()):
@@ -230,18 +253,6 @@ def likelihood_ratio_p_values(moments: Moments, edges: Integers) -> Array:
         change_graph(fit, [(i, j, True)])
     assert moments.n_samples is not None
     return np.asarray(special.chdtrc(1, np.maximum(moments.n_samples * fall, 0.0)))
-
-
-def _check(estimator: GraphEstimator, n_resamples: int, confidence: float) -> None:
-    if getattr(estimator, "covariance", None) is not None:
-        raise ValueError(
-            "resamples are drawn from the rows of a table, and covariance='precomputed' has none; "
-            "pass the table, with covariance=None"
-        )
-    if isinstance(n_resamples, bool) or not n_resamples >= 1 or n_resamples != int(n_resamples):
-        raise ValueError(f"n_resamples must be a whole number from 1 on, but is {n_resamples!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, but is {confidence!r}")
 
 
 def _resample(
@@ -275,7 +286,10 @@ def _partial_correlations(fit: FittedGraph, edges: Integers) -> Array:
 
 
 def _edge_keys(
-    selected: Integers, results: list[tuple[Integers, Array, Array]], p: int
+    selected: Integers,
+    partial_correlation: Array,
+    results: list[tuple[Integers, Array, Array]],
+    p: int,
 ) -> tuple[Integers, Integers]:
     """Numbers of the edges, the graph's first, and the order in which they are shown."""
     mine = selected @ [p, 1]
@@ -284,8 +298,9 @@ def _edge_keys(
     )
     others = np.isin(found, mine, invert=True)
     keys = np.concatenate([mine, found[others]]).astype(np.int64)
+    by_strength = np.argsort(-np.abs(partial_correlation), kind="stable")
     by_share = np.argsort(-count[others], kind="stable")
-    return keys, np.concatenate([np.arange(mine.size), mine.size + by_share])
+    return keys, np.concatenate([by_strength, mine.size + by_share])
 
 
 def _table(

@@ -24,6 +24,12 @@ from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.optional import optional_import
+from sparsistent.uncertainty.checks import (
+    check_between,
+    check_count,
+    check_estimator,
+    check_table,
+)
 from sparsistent.uncertainty.resamples import Failure, on_resamples
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ class StabilityResult:
         How many halves there are, without those that failed.
     failures : list of Failure
         Pairs of halves that failed, with their reasons.
-    names : array of str
+    names : array
         The columns' names.
     """
 
@@ -131,7 +137,13 @@ def stability_selection(
     StabilityResult(9 stable edges, at most 4.44 of them false on average; 100 halves chose 10
     edges each)
     """
-    _check(estimator, max_false, least_share, n_pairs)
+    check_estimator(
+        estimator, GreedySearch, "stability_selection", "GlobalGreedy or NeighborhoodGreedy"
+    )
+    check_table(X)
+    check_between("max_false", max_false, 0, math.inf)
+    check_between("least_share", least_share, 0.5, 1)
+    check_count("n_pairs", n_pairs)
     names = clone(estimator)
     p = names._read(X)[0].scale.size
     pairs = max(p * (p - 1) // 2, 1)
@@ -166,25 +178,6 @@ def stability_selection(
         failures=failures,
         names=column_names(names),
     )
-
-
-def _check(estimator: Any, max_false: float, least_share: float, n_pairs: int) -> None:
-    if not isinstance(estimator, GreedySearch):
-        raise TypeError(
-            f"stability selection searches for graphs and needs GlobalGreedy or "
-            f"NeighborhoodGreedy, but got {type(estimator).__name__}"
-        )
-    if estimator.covariance is not None:
-        raise ValueError(
-            "halves are drawn from the rows of a table, and covariance='precomputed' has none; "
-            "pass the table, with covariance=None"
-        )
-    if not max_false > 0:
-        raise ValueError(f"max_false must be positive, but is {max_false!r}")
-    if not 0.5 < least_share < 1:
-        raise ValueError(f"least_share must be between 0.5 and 1, but is {least_share!r}")
-    if isinstance(n_pairs, bool) or not n_pairs >= 1 or n_pairs != int(n_pairs):
-        raise ValueError(f"n_pairs must be a whole number from 1 on, but is {n_pairs!r}")
 
 
 def _two_halves(
