@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import Certificate, invert
@@ -23,6 +23,7 @@ from sparsistent.estimators.input import (
     describe_dependence,
     listed,
     read_covariance,
+    read_rows,
     read_table,
     reject_collinear,
 )
@@ -241,7 +242,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def mahalanobis(self, X: Any) -> Array:
         """Squared Mahalanobis distance of each row of a table from the fitted mean."""
         check_is_fitted(self)
-        deviations = validate_data(self, X, reset=False) - self.location_
+        deviations = read_rows(self, X) - self.location_
         return np.einsum("ij,ij->i", deviations @ self.precision_, deviations)  # type: ignore[no-any-return]
 
     def error_norm(
