@@ -27,6 +27,7 @@ from sparsistent.estimators.input import (
     read_table,
     reject_collinear,
 )
+from sparsistent.estimators.labels import node_names
 from sparsistent.estimators.progress import Progress, reporting
 from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
@@ -313,7 +314,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         nx = optional_import("networkx", "to_networkx")
-        names = [str(name) for name in column_names(self)]
+        names = node_names(self)
         graph = nx.Graph()
         graph.add_nodes_from(names)
         for (i, j), value, partial in zip(self.edges_, *self._edge_values(), strict=True):
