@@ -1,10 +1,11 @@
 """From what a user passes to moments, or to an error that names the column and the way out."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_array
+from sklearn.utils.validation import check_array
 
 from sparsistent.core.incomplete import NoLikelihoodError, pair_sizes
 from sparsistent.core.moments import Array, Moments, covariance_moments
@@ -13,7 +14,12 @@ from sparsistent.core.screening import collinear_pair
 from sparsistent.core.tables import Table, repaired
 from sparsistent.estimators.labels import column_names, compare_labels, keep_labels, listed
 from sparsistent.estimators.progress import Progress
-from sparsistent.estimators.table_kinds import table_values
+from sparsistent.estimators.table_kinds import (
+    NOT_NUMBERS,
+    column_values,
+    is_pandas,
+    table_values,
+)
 
 __all__ = [
     "column_names",
@@ -74,6 +80,7 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
             f"{name} says how a table of samples is read, and covariance='precomputed' has none; "
             f"leave {name} out, or pass the table"
         )
+    given_table = S
     S = np.asarray(read_numbers(estimator, S), np.float64)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
@@ -81,6 +88,8 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
             f"covariance='precomputed' needs a square covariance matrix, but X has shape "
             f"{S.shape}; pass the matrix, or leave covariance=None to pass a table of samples"
         )
+    if is_pandas(given_table):
+        _reject_row_labels(list(given_table.index), names.tolist())
     _reject_not_finite(S, names, "pass a covariance of complete data")
     if (negative := np.flatnonzero(np.diag(S) < 0)).size:
         raise ValueError(
@@ -151,14 +160,36 @@ def _read_weight(estimator: Any, sample_weight: Any, X: Array) -> Array | None:
             f"sample_weight has no meaning for ranks: leave it out, or set correlation='pearson' "
             f"instead of {estimator.correlation!r}"
         )
-    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any() or np.count_nonzero(weight) < 2:
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    try:
+        weight = column_values(sample_weight)
+    except NOT_NUMBERS as error:
         raise ValueError(
-            f"sample_weight has {np.count_nonzero(weight < 0)} negative and "
-            f"{np.count_nonzero(weight > 0)} positive values; pass at least two positive and no "
-            "negative ones"
+            f"sample_weight cannot be read as numbers ({error}); pass one number for each row of X"
+        ) from error
+    if weight.shape != (len(X),):
+        raise ValueError(
+            f"sample_weight has {weight.size} values, but X has {len(X)} rows; pass one for each"
         )
-    return weight
+    if (strange := np.flatnonzero(~np.isfinite(weight))).size:
+        raise ValueError(
+            f"sample_weight has {strange.size} values that are NaN or infinity, the first in row "
+            f"{strange[0]}; pass finite numbers, 0 for a row that is to be left out"
+        )
+    if (negative := np.flatnonzero(weight < 0)).size:
+        raise ValueError(
+            f"sample_weight has {negative.size} negative values, the first in row {negative[0]}; "
+            "pass 0 for a row that is to be left out"
+        )
+    # Only ratios matter; as they come, sums of weights could overflow, or their squares vanish.
+    weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    if (positive := np.count_nonzero(weight)) < 2:
+        raise ValueError(
+            f"all values of sample_weight but {positive} are zero, or so beside the largest; pass "
+            "at least two positive ones"
+        )
+    return np.asarray(weight)
 
 
 def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
@@ -191,6 +222,22 @@ def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
             "them, or set missing='em'"
         )
     return table
+
+
+def _reject_row_labels(rows: list[Any], columns: list[Any]) -> None:
+    """Rows that are named, but not like the columns, belong to other variables."""
+    if rows in (columns, list(range(len(rows)))):
+        return
+    k = next(k for k, row in enumerate(rows) if row != columns[k])
+    way_out = (
+        "pass S.loc[S.columns], whose rows are in the order of its columns"
+        if set(rows) == set(columns)
+        else "name rows and columns alike, or pass S.to_numpy() if they are the same variables"
+    )
+    raise ValueError(
+        f"row {k} of the covariance matrix is {rows[k]!r}, but column {k} is {columns[k]!r}; "
+        f"{way_out}"
+    )
 
 
 def _reject_not_finite(X: NDArray[np.floating], names: NDArray[np.object_], way_out: str) -> None:
