@@ -138,7 +138,6 @@ def test_tables_that_are_refused(estimator, table, parts):
         case("an array of dates", DATES.to_numpy(), ["dates or times"]),
         case("time spans", DATES - DATES.iloc[0], ["'t', 'u' cannot", "dates or times"]),
         case("polars dates", pl.from_pandas(DATES), ["'t', 'u' cannot", "dates"]),
-        case("mixed labels", named(X, ["a", 1, "b", 2]), ["string names", ".astype(str)"]),
     ],
 )
 @every_estimator

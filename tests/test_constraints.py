@@ -11,7 +11,13 @@ import reference
 from sklearn.base import clone
 from test_agreement import assert_same_steps
 
-from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent import (
+    FixedGraph,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+    StARS,
+)
 from sparsistent.core.moments import column_moments, covariance_moments
 from sparsistent.greedy import covariance_rows, neighborhood
 from sparsistent.greedy.constraints import Constraints, by_node
@@ -21,17 +27,20 @@ from sparsistent.greedy.neighborhood import neighborhood_greedy
 CHAIN = GaussianGraphicalModel.chain(6, 0.6)
 X = CHAIN.sample(400, random_state=0)
 NAMES = ["age", "bmi", "dose", "expr", "flow", "gene"]
-GREEDY = [GlobalGreedy(), NeighborhoodGreedy(), NeighborhoodGreedy(combine="or")]
+GREEDY = [GlobalGreedy(), NeighborhoodGreedy(), NeighborhoodGreedy(combine="and")]
 every_greedy = pytest.mark.parametrize(
     "estimator", GREEDY, ids=lambda e: type(e).__name__ + getattr(e, "combine", "")
 )
 
 
-@pytest.mark.parametrize("rule", ["auto", "fwer", "fdr", "ebic", "cv", "stars", "bstars"])
+EVERY_RULE = ["auto", "fwer", "fdr", "ebic", "cv", StARS(random_state=0)]
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=str)
 @pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
 def test_every_rule_keeps_what_is_included(make, rule):
     X = np.random.default_rng(0).normal(size=(300, 6))
-    model = make(rule, include=[(0, 1)], random_state=0).fit(X)
+    model = make(rule, include=[(0, 1)]).fit(X)
     assert np.isfinite(model.threshold_)
     for at in (model.threshold_, 10.0, np.inf):
         assert [0, 1] in model.at(at).edges_.tolist()
@@ -192,15 +201,15 @@ def test_wishes_that_change_nothing(estimator):
     assert np.array_equal(only.edges_, CHAIN.edges)
 
 
-@pytest.mark.parametrize("threshold", ["auto", "fwer", "fdr", "ebic", "cv", "stars"])
+@pytest.mark.parametrize("threshold", EVERY_RULE, ids=str)
 @every_greedy
 def test_every_rule_grants_wishes(estimator, threshold):
     include, exclude = [(0, 5)], [(0, 1)]
     model = clone(estimator).set_params(threshold=threshold, include=include, exclude=exclude)
-    found = set(tuples(model.set_params(random_state=0).fit(X).edges_))
+    found = set(tuples(model.fit(X).edges_))
     assert (0, 5) in found
     assert (0, 1) not in found
-    if threshold != "stars":  # edges that are all of one strength come and go together
+    if not isinstance(threshold, StARS):  # edges that are all of one strength come and go together
         assert {(1, 2), (2, 3), (3, 4), (4, 5)} <= found
     assert np.isfinite(model.threshold_)
 
@@ -236,9 +245,20 @@ def test_wishes_that_are_refused(estimator, parameter, edges, parts):
     assert all(part in str(error.value) for part in parts)
 
 
-def test_profile_gains_take_no_wishes():
-    with pytest.raises(ValueError, match="include and exclude are for gain='coordinate'"):
-        GlobalGreedy(gain="profile", include=[(0, 1)]).fit(X)
+@pytest.mark.parametrize("threshold", [0.02, *EVERY_RULE], ids=str)
+@every_greedy
+def test_profile_gains_grant_wishes(estimator, threshold):
+    model = clone(estimator).set_params(
+        gain="profile", threshold=threshold, include=[(0, 5)], exclude=[(0, 1)]
+    )
+    found = set(tuples(model.fit(X).edges_))
+    assert model.gain_ == "profile"
+    assert (0, 5) in found
+    assert (0, 1) not in found
+    for at in model.path_.thresholds():
+        edges = set(tuples(model.at(at).edges_))
+        assert (0, 5) in edges
+        assert (0, 1) not in edges
 
 
 @every_greedy

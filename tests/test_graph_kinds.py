@@ -43,7 +43,7 @@ class Fitted:
         self.precision_ = precision
         self.edges_ = np.argwhere(np.triu(precision, 1))
         if labels is not None:
-            self._labels = object_array(labels)
+            self._labels_ = object_array(labels)
 
 
 def kinds(pairs, signs, names):

@@ -389,11 +389,11 @@ class TestWeights:
     @pytest.mark.parametrize(
         ("parameters", "weight", "message"),
         [
-            ({}, np.ones(5), r"sample_weight.shape == \(5,\)"),
+            ({}, np.ones(5), "has 5 values, but X has 300 rows"),
             ({}, np.full(300, np.nan), "NaN"),
-            ({}, -np.ones(300), "300 negative and 0 positive"),
-            ({}, np.eye(300)[0], "0 negative and 1 positive values; pass at least two"),
-            ({}, np.ones((300, 2)), "1D array"),
+            ({}, -np.ones(300), "300 negative values, the first in row 0"),
+            ({}, np.eye(300)[0], "all values of sample_weight but 1 are zero"),
+            ({}, np.ones((300, 2)), "one number for each row"),
             ({"correlation": "kendall"}, np.ones(300), "no meaning for ranks.*'kendall'"),
             ({"shrinkage": "ledoit-wolf"}, np.ones(300), "without weights"),
         ],

@@ -272,7 +272,7 @@ def reject_different(
 
 def own_names(estimator: Any) -> Names | None:
     """The names of the columns that an estimator was fitted to; None where they had none."""
-    for attribute in ("_labels", "feature_names_in_"):
+    for attribute in ("_labels_", "feature_names_in_"):
         names = getattr(estimator, attribute, None)
         if names is not None:
             return object_array(names)

@@ -68,7 +68,8 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
             alpha=0.75,
         )
     nx.draw_networkx_nodes(graph, places, ax=ax, node_size=50, node_color="#333333")
-    for name, (x, y) in places.items():
+    for node, (x, y) in places.items():
+        name = str(node)
         ax.annotate(
             name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…",
             (x, y),
@@ -141,11 +142,11 @@ def _curve_of(selection: Any) -> Selection:
     return curve
 
 
-def _layout(nx: Any, graph: Any) -> dict[str, Any]:
+def _layout(nx: Any, graph: Any) -> dict[Any, Any]:
     """Strong edges short; each connected part laid out by itself, largest first, in rows."""
     for u, v in graph.edges:
         graph.edges[u, v]["length"] = 1.5 - 0.5 * graph.edges[u, v]["weight"]
-    places: dict[str, Any] = {}
+    places: dict[Any, Any] = {}
     width = 3.0 * np.sqrt(graph.number_of_nodes())
     left = top = row_height = 0.0
     for part in sorted(nx.connected_components(graph), key=len, reverse=True):
@@ -159,7 +160,7 @@ def _layout(nx: Any, graph: Any) -> dict[str, Any]:
     return places
 
 
-def _layout_part(nx: Any, part: Any, radius: float, center: Any) -> dict[str, Any]:
+def _layout_part(nx: Any, part: Any, radius: float, center: Any) -> dict[Any, Any]:
     # Stress minimisation reads best, but its cost grows with the cube of the nodes.
     if part.number_of_nodes() <= 300:
         drawn = nx.kamada_kawai_layout(part, weight="length", scale=radius, center=center)

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparsistent.core.factorisation import dense_copy, factorise, inverse_by_components
 from sparsistent.core.likelihood import Certificate
@@ -24,9 +24,11 @@ from sparsistent.estimators.input import (
     describe_dependence,
     listed,
     read_covariance,
+    read_rows,
     read_table,
     reject_collinear,
 )
+from sparsistent.estimators.labels import node_names
 from sparsistent.estimators.progress import Progress, Verbose, reporting
 from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
 from sparsistent.greedy.covariance_rows import rows_for_graph
@@ -245,7 +247,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     def mahalanobis(self, X: Any) -> Array:
         """Squared Mahalanobis distance of each row of a table from the fitted mean."""
         check_is_fitted(self)
-        deviations = validate_data(self, X, reset=False) - self.location_
+        deviations = read_rows(self, X) - self.location_
         return np.einsum("ij,ij->i", deviations @ self._precision_, deviations)  # type: ignore[no-any-return]
 
     def error_norm(
@@ -309,7 +311,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         nx = optional_import("networkx", "to_networkx")
-        names = [str(name) for name in column_names(self)]
+        names = node_names(self)
         graph = nx.Graph()
         graph.add_nodes_from(names)
         for (i, j), value, partial in zip(self.edges_, *self._edge_values(), strict=True):

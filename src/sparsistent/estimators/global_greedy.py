@@ -50,9 +50,9 @@ class GlobalGreedy(GreedySearch):
         at the sample alone: it is "profile" where there are at most 256 variables, at least twice
         as many samples, and some variable of which the others explain more than four fifths.
         Otherwise it is "coordinate". What ran is in ``gain_``.
-    include, exclude : sequence of pairs, default=()
+    include, exclude : sequence of pairs or graph, default=()
         Edges that are in the graph from the start and stay, and pairs that never become edges: by
-        column index or name.
+        column index or name, or a graph as :class:`FixedGraph` takes it.
     correlation : {"pearson", "spearman", "kendall", "nonparanormal"}, default="pearson"
         The last three see ranks alone: for columns that some rising function would make Gaussian,
         and for outliers. They are 2 sin(πρ/6), sin(πτ/2), and the correlations of normal scores.

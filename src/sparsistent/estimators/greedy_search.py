@@ -27,7 +27,7 @@ from sparsistent.estimators.base import (
 from sparsistent.estimators.edges import read_constraints
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
+from sparsistent.greedy.constraints import Constraints
 from sparsistent.greedy.estimate import change_graph, estimate
 from sparsistent.greedy.known_graph import estimate_on
 from sparsistent.greedy.neighborhood import AbsoluteThreshold, Gain
@@ -61,8 +61,8 @@ class GreedySearch(GraphEstimator):
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES)), Rule],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
         "gain": [StrOptions({"auto", "coordinate", "profile"})],
-        "include": ["array-like"],
-        "exclude": ["array-like"],
+        "include": ["no_validation"],
+        "exclude": ["no_validation"],
     }
     _search: Callable[[Gain], Search]
     _profile_threshold: Callable[[Any], Any]
@@ -226,8 +226,6 @@ class GreedySearch(GraphEstimator):
                 )
 
     def _constraints(self) -> Constraints:
-        if len(self.include) == len(self.exclude) == 0:
-            return NO_CONSTRAINTS
         return read_constraints(self.include, self.exclude, column_names(self))
 
     def _reject_included(self, moments: Moments) -> None:

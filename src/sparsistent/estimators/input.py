@@ -1,26 +1,43 @@
 """From what a user passes to moments, or to an error that names the column and the way out."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import check_array
 
 from sparsistent.core.incomplete import NoLikelihoodError, pair_sizes
 from sparsistent.core.moments import Array, Moments, covariance_moments
 from sparsistent.core.repair import smallest_eigenvalue
 from sparsistent.core.screening import collinear_pair
 from sparsistent.core.tables import Table, repaired
+from sparsistent.estimators.labels import column_names, compare_labels, keep_labels, listed
 from sparsistent.estimators.progress import Progress
+from sparsistent.estimators.table_kinds import (
+    NOT_NUMBERS,
+    column_values,
+    is_pandas,
+    table_values,
+)
+
+__all__ = [
+    "column_names",
+    "describe_dependence",
+    "listed",
+    "read_covariance",
+    "read_numbers",
+    "read_rows",
+    "read_table",
+    "reject_collinear",
+]
 
 
 def read_table(
     estimator: Any, X: Any, sample_weight: Any, report: Progress | None
 ) -> tuple[Moments, Table]:
     """Moments of a table with one row a sample, and the table as it is read."""
-    # Single precision is widened where it is read, without a copy of the table.
-    X = _read_numbers(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+    X = read_numbers(estimator, X, ensure_min_samples=2)
     names = column_names(estimator)
     weight = _read_weight(estimator, sample_weight, X)
     table = Table(
@@ -63,13 +80,16 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
             f"{name} says how a table of samples is read, and covariance='precomputed' has none; "
             f"leave {name} out, or pass the table"
         )
-    S = _read_numbers(estimator, S, dtype=np.float64)
+    given_table = S
+    S = np.asarray(read_numbers(estimator, S), np.float64)
     names = column_names(estimator)
     if S.shape[0] != S.shape[1]:
         raise ValueError(
             f"covariance='precomputed' needs a square covariance matrix, but X has shape "
             f"{S.shape}; pass the matrix, or leave covariance=None to pass a table of samples"
         )
+    if is_pandas(given_table):
+        _reject_row_labels(list(given_table.index), names.tolist())
     _reject_not_finite(S, names, "pass a covariance of complete data")
     if (negative := np.flatnonzero(np.diag(S) < 0)).size:
         raise ValueError(
@@ -88,44 +108,47 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
     return moments
 
 
-def column_names(estimator: Any) -> NDArray[np.object_]:
-    """The user's column names, or x0, x1, ... where there are none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        names = [f"x{k}" for k in range(estimator.n_features_in_)]
-    return np.asarray(names, dtype=object)
+def read_rows(estimator: Any, X: Any) -> NDArray[np.floating]:
+    """Complete rows of a table with the columns of the fit."""
+    rows = read_numbers(estimator, X, reset=False)
+    _reject_not_finite(rows, column_names(estimator), "drop these rows, or impute the values")
+    return rows
+
+
+def read_numbers(
+    estimator: Any, X: Any, *, reset: bool = True, **options: Any
+) -> NDArray[np.floating]:
+    """The values of a table, which may be NaN, in double or single precision.
+
+    The number of columns and their labels are stored with ``reset``, for a fit, and compared with
+    those of the fit without. Options are those of scikit-learn's ``check_array``.
+    """
+    values, labels = table_values(X)
+    if not reset:
+        compare_labels(estimator, labels)
+    # Single precision is widened where it is read, without a copy of the table.
+    values = check_array(
+        values,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name="X",
+        **options,
+    )
+    if reset:
+        estimator.n_features_in_ = values.shape[1]
+        keep_labels(estimator, labels)
+    elif values.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {values.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return values  # type: ignore[no-any-return]
 
 
 def describe_dependence(names: NDArray[np.object_], node: int, neighbors: list[int]) -> str:
     """Which column is determined by which."""
     return f"{names[node]!r} has no variance left given {listed(names, neighbors)}"
-
-
-def listed(names: Any, which: Any, most: int = 8) -> str:
-    """Some names, the first few of them."""
-    shown = ", ".join(repr(names[k]) for k in which[:most])
-    return shown if len(which) <= most else f"{shown} and {len(which) - most} more"
-
-
-def _read_numbers(estimator: Any, X: Any, **options: Any) -> Array:
-    if np.ma.is_masked(X):
-        # scikit-learn would take what stands under the mask for data.
-        X = X.astype(np.float64).filled(np.nan)
-    if hasattr(X, "columns"):
-        _reject_labels(list(X.columns))
-    _reject_dates(X)
-    try:
-        return validate_data(  # type: ignore[no-any-return]
-            estimator, X, ensure_all_finite=False, **options
-        )
-    except (TypeError, ValueError) as error:
-        if not (bad := _columns_without_numbers(X)):
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(
-            f"{listed(bad, range(len(bad)))} cannot be read as numbers "
-            f"({str(error).splitlines()[0]}); drop these columns, or encode them as numbers"
-        ) from error
 
 
 def _read_weight(estimator: Any, sample_weight: Any, X: Array) -> Array | None:
@@ -137,14 +160,36 @@ def _read_weight(estimator: Any, sample_weight: Any, X: Array) -> Array | None:
             f"sample_weight has no meaning for ranks: leave it out, or set correlation='pearson' "
             f"instead of {estimator.correlation!r}"
         )
-    weight: Array = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0).any() or np.count_nonzero(weight) < 2:
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    try:
+        weight = column_values(sample_weight)
+    except NOT_NUMBERS as error:
         raise ValueError(
-            f"sample_weight has {np.count_nonzero(weight < 0)} negative and "
-            f"{np.count_nonzero(weight > 0)} positive values; pass at least two positive and no "
-            "negative ones"
+            f"sample_weight cannot be read as numbers ({error}); pass one number for each row of X"
+        ) from error
+    if weight.shape != (len(X),):
+        raise ValueError(
+            f"sample_weight has {weight.size} values, but X has {len(X)} rows; pass one for each"
         )
-    return weight
+    if (strange := np.flatnonzero(~np.isfinite(weight))).size:
+        raise ValueError(
+            f"sample_weight has {strange.size} values that are NaN or infinity, the first in row "
+            f"{strange[0]}; pass finite numbers, 0 for a row that is to be left out"
+        )
+    if (negative := np.flatnonzero(weight < 0)).size:
+        raise ValueError(
+            f"sample_weight has {negative.size} negative values, the first in row {negative[0]}; "
+            "pass 0 for a row that is to be left out"
+        )
+    # Only ratios matter; as they come, sums of weights could overflow, or their squares vanish.
+    weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))
+    if (positive := np.count_nonzero(weight)) < 2:
+        raise ValueError(
+            f"all values of sample_weight but {positive} are zero, or so beside the largest; pass "
+            "at least two positive ones"
+        )
+    return np.asarray(weight)
 
 
 def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
@@ -179,50 +224,20 @@ def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
     return table
 
 
-def _reject_labels(labels: list[Any]) -> None:
-    if not labels:
-        raise ValueError("X has 0 columns; pass a table with at least one")
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(f"the column name {twice!r} occurs twice; rename the columns")
-
-
-def _reject_dates(X: Any) -> None:
-    """Dates are stored as numbers, and scikit-learn would take them for such."""
-    dtypes = X.dtypes if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
-    dates = [k for k, dtype in enumerate(dtypes) if _is_date(dtype)]
-    if dates:
-        names = list(X.columns) if hasattr(X, "dtypes") else ["X"]
-        raise TypeError(
-            f"{listed(names, dates)} cannot be read as numbers (dates or times); drop these "
-            "columns, or count in a unit of your choice"
-        )
-
-
-def _is_date(dtype: Any) -> bool:
-    # Polars has a method of its own for it.
-    return getattr(dtype, "kind", "") in ("m", "M") or (
-        hasattr(dtype, "is_temporal") and bool(dtype.is_temporal())
+def _reject_row_labels(rows: list[Any], columns: list[Any]) -> None:
+    """Rows that are named, but not like the columns, belong to other variables."""
+    if rows in (columns, list(range(len(rows)))):
+        return
+    k = next(k for k, row in enumerate(rows) if row != columns[k])
+    way_out = (
+        "pass S.loc[S.columns], whose rows are in the order of its columns"
+        if set(rows) == set(columns)
+        else "name rows and columns alike, or pass S.to_numpy() if they are the same variables"
     )
-
-
-def _columns_without_numbers(X: Any) -> list[Any]:
-    if hasattr(X, "columns"):
-        return [label for label in X.columns if not _is_numeric(X[label])]
-    if sparse.issparse(X):
-        return []
-    X = np.asarray(X, dtype=object)
-    columns = X.T if X.ndim == 2 else []
-    return [f"x{k}" for k, column in enumerate(columns) if not _is_numeric(column)]
-
-
-def _is_numeric(column: Any) -> bool:
-    values = np.asarray(column)
-    try:
-        values.astype(np.complex128)
-    except (TypeError, ValueError):
-        return False
-    return values.dtype.kind not in "mM"
+    raise ValueError(
+        f"row {k} of the covariance matrix is {rows[k]!r}, but column {k} is {columns[k]!r}; "
+        f"{way_out}"
+    )
 
 
 def _reject_not_finite(X: NDArray[np.floating], names: NDArray[np.object_], way_out: str) -> None:
