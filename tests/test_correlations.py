@@ -170,7 +170,7 @@ def test_recovers_through_monotone_maps_what_pearson_recovers_without(make, corr
     for seed in range(10):
         data = truth.sample(600, random_state=seed)
         bent = np.column_stack([maps[k % 4](column) for k, column in enumerate(data.T)])
-        threshold = 0.04 if make is GlobalGreedy else 0.02
+        threshold = 0.04
         plain += np.array_equal(make(threshold).fit(data).edges_, truth.edges)
         unit = bent / bent.std(axis=0)
         ranks = make(threshold, correlation=correlation).fit(unit)

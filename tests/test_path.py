@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from sparsistent import GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
+from sparsistent import (
+    AbsoluteThreshold,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+)
 from sparsistent.greedy.path import Obstacle, Path, Step
 from sparsistent.greedy.refit import NoEstimateError
 
@@ -96,10 +101,10 @@ def test_representations():
     assert repr(Path(STEPS, 0.1)) == "Path(5 steps, 1 of them backward, to threshold 0.1)"
     relative = NeighborhoodGreedy().fit(X).path_
     ending = f"to threshold {relative.threshold:.4g} on log RSS)"
-    assert repr(relative) == f"NeighborhoodPath(8 nodes joined by AND, {ending}"
-    absolute = NeighborhoodGreedy(0.25, combine="or").fit(X).path_
+    assert repr(relative) == f"NeighborhoodPath(8 nodes joined by OR, {ending}"
+    absolute = NeighborhoodGreedy(AbsoluteThreshold(0.25), combine="and").fit(X).path_
     ending = "to threshold 0.25 on the paper's loss)"
-    assert repr(absolute) == f"NeighborhoodPath(8 nodes joined by OR, {ending}"
+    assert repr(absolute) == f"NeighborhoodPath(8 nodes joined by AND, {ending}"
 
 
 def test_an_obstacle_is_met_only_below_it():
@@ -121,7 +126,8 @@ def test_an_obstacle_is_met_only_below_it():
     [
         lambda factor: GlobalGreedy(0.01 * factor),
         lambda factor: NeighborhoodGreedy(0.01 * factor),
-        lambda factor: NeighborhoodGreedy(0.01 * factor, combine="or"),
+        lambda factor: NeighborhoodGreedy(0.01 * factor, combine="and"),
+        lambda factor: NeighborhoodGreedy(AbsoluteThreshold(0.01 * factor)),
     ],
 )
 @pytest.mark.parametrize("factor", [1.0, 3.0, 20.0, 1e6])
@@ -140,8 +146,8 @@ def test_the_result_at_a_larger_threshold_is_that_of_a_fit(make, factor):
 
 def test_a_relative_path_is_read_on_its_own_scale():
     model = NeighborhoodGreedy().fit(X)
-    larger = model.at(5 * model.threshold_)
-    assert np.array_equal(larger.edges_, model.path_.edges(5 * model.threshold_))
+    larger = model.at(10 * model.threshold_)
+    assert np.array_equal(larger.edges_, model.path_.edges(10 * model.threshold_))
     assert len(larger.edges_) < len(model.edges_)
 
 
@@ -175,7 +181,7 @@ def test_the_last_loss_is_that_of_the_estimate():
     assert model.path_[model.n_iter_ - 1].loss == pytest.approx(loss, abs=1e-8)
 
 
-@pytest.mark.parametrize("threshold", ["fwer", 0.005])
+@pytest.mark.parametrize("threshold", ["fwer", 0.005, AbsoluteThreshold(0.005)])
 def test_steps_of_the_neighborhoods(threshold):
     model = NeighborhoodGreedy(threshold).fit(X)
     path = model.path_
@@ -195,13 +201,13 @@ def test_steps_of_the_neighborhoods(threshold):
         for step in node:
             if step.added:
                 fall = -np.log1p(-step.change / before)
-                expected = fall if threshold == "fwer" else step.change
+                expected = step.change if isinstance(threshold, AbsoluteThreshold) else fall
                 assert step.score == pytest.approx(expected, rel=1e-8)
             before = step.loss
 
 
 @pytest.mark.parametrize("combine", ["and", "or"])
-@pytest.mark.parametrize("threshold", ["auto", 0.005])
+@pytest.mark.parametrize("threshold", ["auto", 0.005, AbsoluteThreshold(0.005)])
 def test_a_neighborhood_path_joins_its_nodes(combine, threshold):
     path = NeighborhoodGreedy(threshold, combine=combine).fit(X).path_
     for factor in (1, 3, 30):

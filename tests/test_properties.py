@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from problems import random_problem
 
-from sparsistent import FixedGraph, GlobalGreedy, NeighborhoodGreedy
+from sparsistent import AbsoluteThreshold, FixedGraph, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.core.moments import covariance_moments
 from sparsistent.greedy.constraints import Constraints
 from sparsistent.greedy.global_greedy import global_greedy
@@ -26,9 +26,11 @@ greedy_estimators = pytest.mark.parametrize(
     "make",
     [
         lambda t, nu: GlobalGreedy(t, nu, covariance="precomputed"),
-        lambda t, nu: NeighborhoodGreedy(t, nu, covariance="precomputed"),
-        lambda t, nu: NeighborhoodGreedy(t, nu, "or", covariance="precomputed"),
-        lambda t, nu: NeighborhoodGreedy(t, nu, gain="profile", covariance="precomputed"),
+        lambda t, nu: NeighborhoodGreedy(AbsoluteThreshold(t), nu, "and", covariance="precomputed"),
+        lambda t, nu: NeighborhoodGreedy(AbsoluteThreshold(t), nu, "or", covariance="precomputed"),
+        lambda t, nu: NeighborhoodGreedy(
+            AbsoluteThreshold(t), nu, "and", gain="profile", covariance="precomputed"
+        ),
     ],
     ids=["global", "and", "or", "profile"],
 )

@@ -15,6 +15,7 @@ from sparsistent import (
     GaussianGraphicalModel,
     GlobalGreedy,
     NeighborhoodGreedy,
+    StARS,
     bootstrap,
     stability_selection,
 )
@@ -95,7 +96,7 @@ def test_the_same_in_any_number_of_processes():
 
 
 def test_rules_that_draw_are_seeded_too():
-    estimator = GlobalGreedy("stars", n_subsamples=3)
+    estimator = GlobalGreedy(StARS(n_subsamples=3))
     one, two = (bootstrap(estimator, X, 3, random_state=0).to_frame() for _ in range(2))
     assert one.equals(two)
 

@@ -56,13 +56,13 @@ class GreedySearch(GraphEstimator):
     ``_profile_threshold``, from a threshold for coordinate gains to one for profile gains.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GraphEstimator._parameter_constraints,
         "threshold": [Number(Real, 0, None, closed="neither"), StrOptions(set(RULES)), Rule],
         "backward_factor": [Number(Real, 0, 1, closed="neither")],
         "gain": [StrOptions({"auto", "coordinate", "profile"})],
-        "include": ["no_validation"],
-        "exclude": ["no_validation"],
+        "include": "no_validation",
+        "exclude": "no_validation",
     }
     _search: Callable[[Gain], Search]
     _profile_threshold: Callable[[Any], Any]
@@ -214,11 +214,6 @@ class GreedySearch(GraphEstimator):
         """Refuse what cannot be done before anything is searched."""
         if rule is not None:
             rule._validate_params()
-            if moments.n_samples is None:
-                raise ValueError(
-                    f"threshold={self.threshold!r} needs the number of samples behind the "
-                    "covariance; pass n_samples=, or a number as the threshold"
-                )
             if self.shrinkage == "auto" and rule.draws_rows and not rule.chooses_shrinkage:
                 raise ValueError(
                     f"shrinkage='auto' does not go with threshold={self.threshold!r}, which would "
@@ -310,6 +305,11 @@ def _positive_number(threshold: Any) -> float | None:
 
 def choose(rule: Rule, problem: Problem) -> Selection:
     """What a rule chooses; where it only says the threshold, with the numbers of edges."""
+    if problem.moments.n_samples is None:
+        raise ValueError(
+            f"threshold={rule!r} needs the number of samples behind the covariance; pass "
+            "n_samples=, or a number as the threshold"
+        )
     chosen = rule.choose(problem)
     if isinstance(chosen, Selection):
         return chosen

@@ -118,7 +118,7 @@ class Noise:
         if self.shrinkage > 0.0:
             rest = 1.0 - self.kept * (1.0 - rest)
         if not self.one_entry:
-            return max(-math.log(rest), LEAST_GAIN) if rest > 0 else math.inf
+            return max(-math.log(rest), LEAST_GAIN) if rest > 0 else LARGEST_GAIN
         u = (1.0 + math.sqrt(1.0 + 4.0 * (1.0 - rest))) / 2.0
         return max(2.0 * (u - 1.0) - math.log(u), LEAST_GAIN)
 
