@@ -91,8 +91,10 @@ def improve_rows(
 
 def _forced_moves(steps: NodeSteps, rule: Rule, r: int) -> list[Move]:
     """The first steps of a node, which no threshold decides on."""
-    first = steps.starts[r]
-    part = slice(first, first + list_of(rule.forced, r).size)
+    first, count = steps.starts[r], list_of(rule.forced, r).size
+    if count == 0:
+        return []
+    part = slice(first, first + count)
     columns = (steps.others, steps.values, steps.drops, steps.losses)
     return list(zip(*(column[part].tolist() for column in columns), strict=True))
 
@@ -168,6 +170,7 @@ def best_sets(
     records = _record_arrays(WIDTH)
     least_gain, least_fall, least = limits
     none = np.zeros(2, np.int64)
+    bars = (np.array([0, barred.size]), barred) if barred.size else (none, none)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
@@ -176,7 +179,7 @@ def best_sets(
             none,
             np.array([r]),
             (np.array([0, replay.size]), replay),
-            (np.array([0, barred.size]), barred),
+            bars,
             np.array([least_gain]),
             least_fall,
             0.0,
