@@ -130,6 +130,12 @@ def starts_of(counts: Integers) -> Integers:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
+def list_of(lists: NodeLists, node: int) -> Integers:
+    """The list of one node."""
+    starts, members = lists
+    return members[starts[node] : starts[node + 1]]
+
+
 def lists_of(lists: NodeLists, nodes: Integers) -> NodeLists:
     """The lists of some nodes."""
     starts, members = lists

@@ -34,7 +34,8 @@
    exact products that may still be taken for rough correlations; whether the node looks at all
    variables, after a pool of them was not enough.
    Then, of a profile search: the pass, even on the way up; the size at which no candidate was worth
-   its while any more; and whether a set was found that beats one of its size. */
+   its while any more; whether a set was found that beats one of its size; and how many of the first
+   variables that it was told to add are in all sets from then on. */
 enum {
     NODE,
     SIZE,
@@ -49,6 +50,7 @@ enum {
     PASS,
     TURN,
     BETTER,
+    KEPT,
     PLACES,
 };
 /* There are two ways up and down at least, and more while they find better sets, up to four. */
@@ -56,7 +58,7 @@ enum {
 #define MOST_PASSES 8
 /* So many variables beyond the turn come in on the first way up, and twice as many each time. */
 #define EXTRA 8
-/* Up to this size all swaps are weighed, beyond it those of the weakest member. */
+/* Up to this many members that may go all swaps are weighed, beyond it those of the weakest one. */
 #define SWAPS 8
 /* Sums of squares that are closer than this differ by rounding. */
 #define ROUNDING 1e-13
@@ -477,8 +479,9 @@ static Int look(const Search *a, const Regression *fit, Int node, Int weakest, C
             gains[fit->members[i]] = 0.0;
         return largest(gains, fit->p);
     }
-    for (Int i = 0; i <= k; i++) {
-        if (i < k && (k > a->state[TURN] || (k > SWAPS && i != weakest)))
+    Int kept = a->state[KEPT];
+    for (Int i = kept; i <= k; i++) {
+        if (i < k && (k > a->state[TURN] || (k - kept > SWAPS && i != weakest)))
             continue;
         a->state[WORK] -= k * fit->p;
         double lost = weigh(fit, i, a->smallest);
@@ -543,7 +546,8 @@ static void obey(const Search *a, const Regression *fit, Int node, Int order, Ch
     for (Int i = 0; i < fit->k; i++)
         if (fit->members[i] == -1 - order)
             choice->removed = i;
-    if (order >= 0 && fit->v[order] >= a->smallest)
+    bool stays = a->state[TOLD] <= a->state[KEPT];
+    if (order >= 0 && (stays || fit->v[order] >= a->smallest))
         choice->added = order;
 }
 
@@ -612,7 +616,7 @@ static bool choose(const Search *a, const Regression *fit, Int node, double rss,
     Int told = a->told.starts[node], orders = a->told.starts[node + 1] - told;
     bool spent = rss <= a->smallest;
     double cost;
-    Int weakest = weakest_member(fit, fit->profile ? 0 : orders, &cost);
+    Int weakest = weakest_member(fit, fit->profile ? a->state[KEPT] : orders, &cost);
     *choice = (Choice){-1, -1, 0.5 * cost, 0.0, a->state[TOLD] < orders, false};
     if (!fit->profile) {
         if (weakest >= 0 && 0.5 * cost <= a->nu * fit->delta[fit->k]) {
@@ -707,6 +711,8 @@ static bool take_steps(const Search *a, Regression *fit, Int node)
         for (Int m = 0; m < p; m++)
             fit->v[m] = 1.0;
         fit->v[fit->r] = UNKNOWN;
+        for (Int e = a->barred.starts[node]; e < a->barred.starts[node + 1]; e++)
+            fit->v[a->barred.members[e]] = UNKNOWN;
     }
     while (true) {
         Int k = fit->k, steps = state[STEPS];
@@ -795,8 +801,8 @@ static bool run_node(const Search *a, Regression *fit, Int node)
    ``starts[i]`` on: the step, its gain or cost, the fall of log RSS that the gain is worth, and RSS/2
    after it. The trace, unless empty, gets the sets from which a candidate was looked for, with Γ. For
    the profile search there are records, the set of each size with the least RSS and that RSS.
-   Candidates come up to the turn by what they gain, then a few more, and go again down to none; then
-   the same from the empty set. Up to the turn swaps come first while one of them lowers RSS. */
+   Candidates come up to the turn by what they gain, then a few more, and go again down to those that
+   are kept; then the same from these. Up to the turn swaps come first while one of them lowers RSS. */
 static PyObject *search(PyObject *module, PyObject *const *values, Py_ssize_t count)
 {
     Arguments args = arguments("search", values, count);
@@ -1012,6 +1018,7 @@ PyMODINIT_FUNC PyInit_nodes(void)
         PyModule_AddIntMacro(module, WORK);
         PyModule_AddIntMacro(module, PRODUCTS);
         PyModule_AddIntMacro(module, TURN);
+        PyModule_AddIntMacro(module, KEPT);
         PyModule_AddIntMacro(module, PLACES);
         PyModule_AddIntMacro(module, ROUGH_COLUMNS);
         PyModule_AddIntMacro(module, ONE);

@@ -23,6 +23,7 @@ MEMBERS: int
 WORK: int
 PRODUCTS: int
 TURN: int
+KEPT: int
 PLACES: int
 ROUGH_COLUMNS: int
 ONE: int

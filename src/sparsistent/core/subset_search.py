@@ -5,6 +5,9 @@ the best sets of all sizes these are, for all ε at once, the corners of the low
 over the size; what a neighbour is worth on the way from one corner to the next is the threshold
 below which that way is taken. So one search gives the result for every larger threshold, too.
 
+Neighbours that are forced on a node are in all of its sets, and the hull begins at these alone;
+variables that are barred from it are in none.
+
 Where the correlations do not fit, a node's candidates are those within two steps in the graph of
 the other search: what only matters once variables from further away are in is not found.
 """
@@ -26,6 +29,7 @@ from sparsistent.core.node_search import (
     Rule,
     copied,
     fit_arrays,
+    list_of,
     starts_of,
 )
 from sparsistent.core.threads import blas_threads, in_threads
@@ -43,16 +47,23 @@ MOST_CANDIDATES = 256
 
 # A step of a node: t for an addition and -1 - t for a removal, then as in `NodeSteps`.
 Move = tuple[int, float, float, float]
+NOBODY = np.zeros(0, np.int64)
 
 
 def improve_correlations(
     S: Array, steps: NodeSteps, rule: Rule, progress: Progress | None = None
 ) -> NodeSteps:
-    """The profile search of all nodes, from the steps of another search and from nothing."""
+    """The profile search of all nodes, from the steps of another search and from nothing.
+
+    That search took the forced neighbours of each node first, and so does this one.
+    """
     S = np.ascontiguousarray(S)
 
     def search(r: int, stop: Event) -> list[Move]:
-        return improve(S, r, steps.of_node(r), float(rule.thresholds[r]), rule.drop, stop)
+        forced = _forced_moves(steps, rule, r)
+        lists = len(forced), list_of(rule.barred, r)
+        bars = float(rule.thresholds[r]), rule.drop
+        return forced + improve(S, r, steps.of_node(r), *bars, stop, *lists)
 
     return _search_nodes(search, len(S), progress)
 
@@ -64,17 +75,28 @@ def improve_rows(
     near = _neighbors(steps)
 
     def search(r: int, stop: Event) -> list[Move]:
-        pool, replay = _pool(unit, r, near), steps.of_node(r)
+        forced, replay = _forced_moves(steps, rule, r), steps.of_node(r)
+        pool = _pool(unit, r, near, list_of(rule.barred, r))
         S = np.clip(unit[pool] @ unit[pool].T, -1.0, 1.0)
         np.fill_diagonal(S, 1.0)
         places = np.searchsorted(pool, np.where(replay < 0, -1 - replay, replay))
         replay = np.where(replay < 0, -1 - places, places)
-        own = int(np.searchsorted(pool, r))
-        moves = improve(S, own, replay, float(rule.thresholds[r]), rule.drop, stop)
+        own, bars = int(np.searchsorted(pool, r)), (float(rule.thresholds[r]), rule.drop)
+        moves = improve(S, own, replay, *bars, stop, len(forced))
         names = pool.tolist()
-        return [(names[t] if t >= 0 else -1 - names[-1 - t], *rest) for t, *rest in moves]
+        return forced + [(names[t] if t >= 0 else -1 - names[-1 - t], *rest) for t, *rest in moves]
 
     return _search_nodes(search, len(unit), progress)
+
+
+def _forced_moves(steps: NodeSteps, rule: Rule, r: int) -> list[Move]:
+    """The first steps of a node, which no threshold decides on."""
+    first, count = steps.starts[r], list_of(rule.forced, r).size
+    if count == 0:
+        return []
+    part = slice(first, first + count)
+    columns = (steps.others, steps.values, steps.drops, steps.losses)
+    return list(zip(*(column[part].tolist() for column in columns), strict=True))
 
 
 def _search_nodes(
@@ -97,16 +119,25 @@ def _search_nodes(
 
 
 def improve(
-    S: Array, r: int, replay: Integers, threshold: float, drop: float, stop: Event
+    S: Array,
+    r: int,
+    replay: Integers,
+    threshold: float,
+    drop: float,
+    stop: Event,
+    n_forced: int = 0,
+    barred: Integers = NOBODY,
 ) -> list[Move]:
     """The steps from one to the next of the best sets of a node, which is row ``r`` of S.
 
-    A neighbour must lower RSS/2 by more than ``threshold`` or, unless ``drop`` is zero, log RSS by
-    more than that. The steps to a set have its loss; those that add have what a neighbour is worth
-    on the way to it.
+    The first set has the first ``n_forced`` variables that ``replay`` adds, and no set has
+    a variable that is barred. A neighbour must lower RSS/2 by more than ``threshold`` or, unless
+    ``drop`` is zero, log RSS by more than that. The steps to a set have its loss; those that add
+    have what a neighbour is worth on the way to it.
     """
     limits = FLOOR * threshold, FLOOR * drop, LEAST_VARIANCE
-    rss, sets = best_sets(S, r, replay, limits, stop)
+    rss, sets = best_sets(S, r, replay, limits, stop, n_forced, barred)
+    rss, sets = rss[n_forced:], sets[n_forced:]
     logs = [math.log(max(x, LEAST_VARIANCE)) for x in rss]
     values, bar = (logs, drop) if drop > 0 else ([x / 2 for x in rss], threshold)
     moves: list[Move] = []
@@ -119,19 +150,27 @@ def improve(
 
 
 def best_sets(
-    S: Array, r: int, replay: Integers, limits: tuple[float, float, float], stop: Event
+    S: Array,
+    r: int,
+    replay: Integers,
+    limits: tuple[float, float, float],
+    stop: Event,
+    n_forced: int = 0,
+    barred: Integers = NOBODY,
 ) -> tuple[list[float], list[set[int]]]:
     """The least RSS of each size that the search has met, from none on, and whose it is.
 
     ``limits`` are the fall of RSS/2 and that of log RSS below which a candidate is not worth its
-    while, and the variance of what is determined.
+    while, and the variance of what is determined. Beyond ``n_forced`` variables, all sets have the
+    first so many that ``replay`` adds, and no set has a variable that is barred.
     """
     p, state = len(S), np.zeros(kernels.PLACES, np.int64)
-    state[kernels.TURN] = p
+    state[kernels.TURN], state[kernels.KEPT] = p, n_forced
     fit = fit_arrays(p, WIDTH)
     records = _record_arrays(WIDTH)
     least_gain, least_fall, least = limits
     none = np.zeros(2, np.int64)
+    bars = (np.array([0, barred.size]), barred) if barred.size else (none, none)
     while not stop.is_set():
         state[kernels.WORK] = SLICE_WORK
         if kernels.search(
@@ -140,7 +179,7 @@ def best_sets(
             none,
             np.array([r]),
             (np.array([0, replay.size]), replay),
-            (none, none),
+            bars,
             np.array([least_gain]),
             least_fall,
             0.0,
@@ -187,10 +226,11 @@ def _neighbors(steps: NodeSteps) -> list[Integers]:
     return np.split(near.indices.astype(np.int64), near.indptr[1:-1])
 
 
-def _pool(unit: Array, r: int, near: list[Integers]) -> Integers:
+def _pool(unit: Array, r: int, near: list[Integers], barred: Integers) -> Integers:
     """The node and its neighbours, and the strongest of the neighbours' neighbours."""
     own = near[r]
-    others = np.setdiff1d(np.concatenate([near[t] for t in own.tolist()]), own)
+    others = np.concatenate([near[t] for t in own.tolist()])
+    others = np.setdiff1d(others, np.concatenate([own, barred]))
     if own.size + others.size > MOST_CANDIDATES:
         order = np.argsort(-np.abs(unit[others] @ unit[r]), kind="stable")
         others = others[order[: max(0, MOST_CANDIDATES - own.size)]]

@@ -11,6 +11,9 @@ the paper's graph and this one is the result.
 
 At a larger threshold the same goes on from there. All graphs on the way are lines in a plane, F
 against ε, and the path of the search is what they look like from below.
+
+With constraints the search is among graphs that contain the edges to include and none of the pairs
+to exclude: every graph on the way is one of these.
 """
 
 import math
@@ -52,6 +55,7 @@ from sparsistent.greedy.refit import (
     NoEstimateError,
     link,
     solve_components,
+    take_loss,
 )
 
 # An over-dense graph has so many edges more for each variable; where it is reached by going down to
@@ -84,7 +88,7 @@ class ProfilePath:
     """What a profile search leaves behind: its graph, and those at larger thresholds.
 
     They are found when they are first asked for. Iterate over it for all of them, as
-    :class:`PathGraph`, from the empty one on.
+    :class:`PathGraph`, from the one on that has no edges but those to include.
 
     Attributes
     ----------
@@ -96,6 +100,8 @@ class ProfilePath:
         The loss of its result.
     n_moves : int
         Edges added, removed or swapped on the way.
+    constraints : Constraints
+        The edges that are in all of its graphs, and the pairs that are in none.
     """
 
     threshold: float
@@ -103,6 +109,7 @@ class ProfilePath:
     loss: float
     n_moves: int
     blank: CovarianceRows
+    constraints: Constraints = NO_CONSTRAINTS
 
     def __len__(self) -> int:
         return self.n_moves
@@ -119,17 +126,20 @@ class ProfilePath:
     @cached_property
     def graphs(self) -> list[PathGraph]:
         """The graphs with the least F among all that were passed, each at its thresholds."""
-        descent = start(self.blank, self.graph, self.threshold)
+        descent = start(self.blank, self.graph, self.threshold, self.constraints)
         offset = self.loss - descent.fit.loss
+        sparsest = start(self.blank, self.constraints.include, self.threshold).fit
+        take_loss(sparsest)
         descent.fit.tolerance *= PATH_TOLERANCE
         descent.passed, level = [], self.threshold
-        # No graph with an edge is better than the empty one where an edge costs all that is gained.
-        while descent.fit.graph.n_edges and level < descent.fit.p - descent.fit.loss:
+        # No graph is better than the sparsest one where an edge costs all that is gained.
+        fewest = sparsest.graph.n_edges
+        while descent.fit.graph.n_edges > fewest and level < sparsest.loss - descent.fit.loss:
             level *= RISE
             descend(descent, level, PATIENCE_ON_THE_WAY)
         passed = [(edges, loss + offset) for edges, loss in descent.passed]
-        empty = (self.graph[:0], float(descent.fit.p) + offset)
-        return _lower_envelope(empty, passed, (self.graph, self.loss), self.threshold)
+        first = (sparsest.graph.pairs(), sparsest.loss + offset)
+        return _lower_envelope(first, passed, (self.graph, self.loss), self.threshold)
 
     def n_steps(self, threshold: float) -> int:
         """How many moves the search has made."""
@@ -164,10 +174,10 @@ class ProfilePath:
 
 
 def _lower_envelope(
-    empty: Passed, passed: list[Passed], last: Passed, threshold: float
+    sparsest: Passed, passed: list[Passed], last: Passed, threshold: float
 ) -> list[PathGraph]:
     """Which graph has the least F from each threshold on; the last one is that of the search."""
-    graphs = [empty, *passed, last]
+    graphs = [sparsest, *passed, last]
     sizes = np.array([len(edges) for edges, _ in graphs])
     losses = np.array([loss for _, loss in graphs])
     path, now = [], 0
@@ -197,8 +207,8 @@ def profile_greedy(
     ``report`` is called as ``report(stage, done, total)``. The loss on the path is that of the data
     at their own scale.
     """
-    rows = screened_rows(moments, _gain_of_one_entry(threshold), report)
-    return profile_search(rows, threshold, nu, loss_offset(moments), report)
+    rows = screened_rows(moments, _gain_of_one_entry(threshold), report, constraints)
+    return profile_search(rows, threshold, nu, loss_offset(moments), report, constraints)
 
 
 def profile_search(
@@ -207,15 +217,20 @@ def profile_search(
     nu: float,
     offset: float = 0.0,
     report: Progress | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> tuple[ProfilePath, FittedGraph]:
-    """Search from the empty graph with this covariance: the path, and the estimate at its end."""
-    blank = deepcopy(rows)
+    """Search from the empty graph with this covariance: the path, and the estimate at its end.
+
+    The pairs to exclude must be barred in ``rows``, as :func:`screened_rows` does for the same
+    constraints: the paper's search, which comes first, takes them from there.
+    """
+    blank, include = deepcopy(rows), constraints.include.tolist()
     fit = at_tolerance(FittedGraph(rows, least_difference(threshold)), threshold)
     first = _gain_of_one_entry(threshold)
-    path = take_steps(fit, first, nu, report=report)
+    path = take_steps(fit, first, nu, report=report, include=include)
     if path.obstacle is not None:
         fit = start(blank, Path(path.steps, 0.0).edges(first), threshold).fit
-    descent, found = Descent(blank, fit, report), [deepcopy(fit)]
+    descent, found = Descent(blank, fit, report, constraints), [deepcopy(fit)]
     try:
         if not is_whole(fit):
             descend(descent, threshold, PATIENCE)
@@ -230,7 +245,8 @@ def profile_search(
     if (edges := _better_on_the_way(path.steps, found, threshold)) is not None:
         found.append(start(blank, edges, threshold).fit)
     fit = _best(found, threshold)
-    return ProfilePath(threshold, fit.graph.pairs(), fit.loss + offset, descent.n_moves, blank), fit
+    pairs, loss = fit.graph.pairs(), fit.loss + offset
+    return ProfilePath(threshold, pairs, loss, descent.n_moves, blank, constraints), fit
 
 
 def _gain_of_one_entry(gain: float) -> float:
@@ -280,23 +296,29 @@ def _thicken(descent: Descent, threshold: float) -> None:
         for level in LEVELS[::-1]:
             descend(descent, level * threshold, PATIENCE_ON_THE_WAY, most)
         return
-    for i, j in _strongest_pairs(fit, extra).tolist():
+    for i, j in _strongest_pairs(fit, extra, descent.constraints.exclude).tolist():
         link(fit, i, j, fit.rows.correlation(i, j))
     solve_components(fit, np.arange(fit.p), Change())
 
 
-def _strongest_pairs(fit: FittedGraph, count: int) -> Integers:
-    """Pairs outside the graph with the largest partial correlations given all others."""
+def _strongest_pairs(fit: FittedGraph, count: int, exclude: Integers) -> Integers:
+    """Pairs outside the graph with the largest partial correlations given all others.
+
+    Pairs to exclude are not among them.
+    """
     S, m = fit.rows.source, fit.graph.n_edges
     try:
         precision = invert(S)
     except np.linalg.LinAlgError:
         precision = invert(S + RIDGE * np.eye(fit.p))
     strength = np.abs(precision) / np.sqrt(np.outer(precision.diagonal(), precision.diagonal()))
-    i, j = fit.graph.ends[:m].T
-    strength[i, j] = strength[j, i] = 0.0
+    taken = np.concatenate([fit.graph.ends[:m], exclude])
+    i, j = taken.T
+    # Below zero, which is the strength of an allowed pair without partial correlation.
+    strength[i, j] = strength[j, i] = -1.0
     first, second = np.triu_indices(fit.p, 1)
-    order = np.argsort(-strength[first, second], kind="stable")[: min(count, first.size - m)]
+    most = min(count, first.size - len(taken))
+    order = np.argsort(-strength[first, second], kind="stable")[:most]
     return np.column_stack([first[order], second[order]])
 
 

@@ -7,6 +7,9 @@ For few variables a model is of the whole graph. For more it is of a block of no
 takes what is outside as fixed. That makes new edges look weaker and old ones stronger than they
 are, never the reverse. A node is looked at when a pair or an edge of its own could matter, by
 bounds that cost nothing, and again when its row of W has changed.
+
+Constraints cost nothing where there are none. An included edge is in the graph at the start, and no
+model proposes to remove it. An excluded pair is given no score, so that no model has it.
 """
 
 import math
@@ -16,9 +19,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsistent.core.moments import Array
+from sparsistent.core.node_search import NodeLists, list_of, lists_of
 from sparsistent.greedy.candidates import least_difference
+from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import REPORT_EVERY
@@ -76,21 +82,29 @@ class Descent:
     ``drift`` is how far each row of W may have moved since its node was last looked at, and
     ``hopeless`` has the pairs without an estimate once they come, or go. ``audited`` are the moves
     and F when the loss was last taken afresh. The graphs on the way are left in ``passed`` where
-    somebody wants them.
+    somebody wants them. The edges to include are in the fit from the start: ``kept`` has them as
+    pairs, ``included`` and ``excluded`` have the constraints by node.
     """
 
     blank: CovarianceRows
     fit: FittedGraph
     report: Progress | None = None
+    constraints: Constraints = NO_CONSTRAINTS
     n_moves: int = 0
     reported: float = 0.0
     drift: Array = field(init=False)
     hopeless: set[Pair | None] = field(default_factory=set)
     audited: tuple[int, float] = (0, math.inf)
     passed: list[Passed] | None = None
+    kept: set[Pair] = field(init=False)
+    included: NodeLists = field(init=False)
+    excluded: NodeLists = field(init=False)
 
     def __post_init__(self) -> None:
-        self.drift = np.full(self.fit.p, np.inf)
+        p, include, exclude = self.fit.p, self.constraints.include, self.constraints.exclude
+        self.drift = np.full(p, np.inf)
+        self.kept = {(i, j) for i, j in include.tolist()}
+        self.included, self.excluded = by_node(include, p), by_node(exclude, p)
 
 
 def is_whole(fit: FittedGraph) -> bool:
@@ -98,10 +112,15 @@ def is_whole(fit: FittedGraph) -> bool:
     return fit.p <= WHOLE
 
 
-def start(blank: CovarianceRows, edges: Integers, threshold: float) -> Descent:
-    """A descent that begins at this graph."""
+def start(
+    blank: CovarianceRows,
+    edges: Integers,
+    threshold: float,
+    constraints: Constraints = NO_CONSTRAINTS,
+) -> Descent:
+    """A descent that begins at this graph, which must satisfy the constraints."""
     fit = fit_graph(deepcopy(blank), [(i, j) for i, j in edges.tolist()])
-    return Descent(blank, at_tolerance(fit, threshold))
+    return Descent(blank, at_tolerance(fit, threshold), constraints=constraints)
 
 
 def descend(descent: Descent, threshold: float, patience: int, most: float = math.inf) -> None:
@@ -112,7 +131,7 @@ def descend(descent: Descent, threshold: float, patience: int, most: float = mat
         node = _next_node(descent, threshold)
         if node is None:
             return
-        model = _model_around(descent.fit, node, threshold)
+        model = _model_around(descent, node, threshold)
         if not _carry_out(descent, model, threshold, patience):
             if is_whole(descent.fit):
                 return
@@ -136,42 +155,52 @@ def _next_node(descent: Descent, threshold: float) -> int | None:
     moved = descent.drift > DRIFT * least_difference(threshold)
     nodes = np.flatnonzero(moved)
     for node in nodes.tolist():
-        if _is_interesting(descent.fit, node, threshold):
+        if _is_interesting(descent, node, threshold):
             return node
         descent.drift[node] = 0.0
     return None
 
 
-def _is_interesting(fit: FittedGraph, node: int, threshold: float) -> bool:
+def _is_interesting(descent: Descent, node: int, threshold: float) -> bool:
     """Whether a pair of this node could gain enough, or an edge of its own cost too little.
 
     An entry has the least information in the saturated model: that bounds gains from above by
     −log(1 − (s − w)² θ_ii θ_jj), and costs from below by those of a partial correlation.
     """
+    fit = descent.fit
     rows, diagonal, graph = fit.rows, fit.theta_diagonal, fit.graph
     slots = graph.slots(node)
     others, theta = graph.neighbor[slots], fit.theta[graph.edge[slots]]
     squared = theta**2 / (diagonal[node] * diagonal[others])
+    if (included := list_of(descent.included, node)).size:
+        squared[np.isin(others, included)] = 1.0
     # A precision that is not quite right may have partial correlations beyond one.
     if (-np.log1p(-np.minimum(squared, BELOW_ONE)) < (1.0 + HOPE) * threshold).any():
         return True
+    excluded = list_of(descent.excluded, node)
     if rows.is_dense:
         difference, unit = rows.source[node] - rows.matrix[node], diagonal
+        difference[excluded] = 0.0
     else:
         known, difference = rows.known_entries(node)
+        if excluded.size:
+            difference[np.isin(known, excluded)] = 0.0
         unit = diagonal[known]
     bound = difference**2 * unit * diagonal[node]
     return bool((bound > -math.expm1(-INTERESTING * threshold)).any())
 
 
-def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None:
+def _model_around(descent: Descent, node: int, threshold: float) -> Model | None:
     """A model of the block around a node, or for few variables of the whole graph."""
+    fit = descent.fit
     rows, graph = fit.rows, fit.graph
     if is_whole(fit):
-        m = graph.n_edges
+        m, everyone = graph.n_edges, np.arange(fit.p)
         i, j = np.sort(graph.ends[:m], axis=1).T
-        S, diagonal = rows.source, fit.theta_diagonal
-        return quadratic_model(rows.matrix, S, diagonal, fit.theta[:m], i, j, threshold)
+        S = _without_scores(descent, everyone, rows.matrix, rows.source)
+        theta = fit.theta[:m]
+        model = quadratic_model(rows.matrix, S, fit.theta_diagonal, theta, i, j, threshold)
+        return None if model is None else model.keeping(descent.kept)
     strengths = np.abs(rows.row(node))
     level = NEAR
     if strengths.size > BLOCK_NODES:
@@ -181,18 +210,37 @@ def _model_around(fit: FittedGraph, node: int, threshold: float) -> Model | None
     spans = zip(graph.first[nodes], degree, strict=True)
     slots = np.concatenate([np.arange(a, a + d) for a, d in spans])
     i, others = np.repeat(np.arange(nodes.size), degree), graph.neighbor[slots]
-    j = np.minimum(np.searchsorted(nodes, others), nodes.size - 1)
-    once = (nodes[j] == others) & (i < j)
+    j, inside = _positions(nodes, others)
+    once = inside & (i < j)
     model = quadratic_model(
         V,
-        rows.correlations(nodes),
+        _without_scores(descent, nodes, V, rows.correlations(nodes)),
         fit.theta_diagonal[nodes],
         fit.theta[graph.edge[slots[once]]],
         i[once],
         j[once],
         threshold,
     )
-    return None if model is None else model.renamed(nodes)
+    return None if model is None else model.renamed(nodes).keeping(descent.kept)
+
+
+def _positions(nodes: Integers, others: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Where others stand among sorted nodes, and which of them do."""
+    position = np.minimum(np.searchsorted(nodes, others), nodes.size - 1)
+    return position, nodes[position] == others
+
+
+def _without_scores(descent: Descent, nodes: Integers, V: Array, S: Array) -> Array:
+    """S among some nodes, but V, their covariance, at excluded pairs: these then gain nothing."""
+    if not len(descent.constraints.exclude):
+        return S
+    starts, others = lists_of(descent.excluded, nodes)
+    i = np.repeat(np.arange(nodes.size), np.diff(starts))
+    j, inside = _positions(nodes, others)
+    i, j = i[inside], j[inside]
+    S = S.copy()
+    S[i, j] = V[i, j]
+    return S
 
 
 def _carry_out(descent: Descent, model: Model | None, threshold: float, patience: int) -> int:

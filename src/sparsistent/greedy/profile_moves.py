@@ -19,6 +19,7 @@ gain of every pair without H: few pairs need more.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -69,6 +70,12 @@ class Model:
     def renamed(self, nodes: Integers) -> "Model":
         """The same model where its variables have these numbers."""
         return Model(nodes[self.pairs], self.tableau, self.value, self.free, self.least)
+
+    def keeping(self, edges: Collection[Pair]) -> "Model":
+        """The same model, which never proposes to remove these edges."""
+        if edges:
+            self.vain[:, [a for pair, a in self._number.items() if pair in edges]] = True
+        return self
 
     def best_move(self, threshold: float) -> Move | None:
         """The move that is predicted to lower F most, or to raise it least."""
