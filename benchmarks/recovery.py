@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sparsistent.selection.graph_sequence import GraphSequence
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy
 from sparsistent.core.moments import Moments, column_moments
 from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.selection import RULES
 from sparsistent.selection.rules import Options, Problem
 from sparsistent.selection.thresholds import Noise, ebic_edge_threshold

@@ -14,7 +14,8 @@ NAMES = ["age", "bmi", "dose", "expr"]
 FRAME = pd.DataFrame(X, columns=NAMES)
 HOLES = X.copy()
 HOLES[3, 1] = np.nan
-FIXED, GREEDY = FixedGraph(CHAIN.edges), GlobalGreedy()
+# A matrix goes by position, whatever the labels.
+FIXED, GREEDY = FixedGraph(CHAIN.precision != 0), GlobalGreedy()
 METHODS = ["compute", "columns", "column_names", "collect"]
 PAIRS = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
 MIXED = ["a", 1, ("b", None), 2.5]

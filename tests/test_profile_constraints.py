@@ -23,10 +23,10 @@ from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import global_greedy, loss_offset
+from sparsistent.greedy.graph_sequence import graphs_of_neighborhoods
 from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
 from sparsistent.greedy.profile import profile_greedy
 from sparsistent.greedy.refit import NoEstimateError
-from sparsistent.selection.graph_sequence import graphs_of_neighborhoods
 
 seeds = st.integers(0, 10_000)
 

@@ -86,7 +86,7 @@ def test_where_correlations_do_not_fit(monkeypatch, combine):
     truth = GaussianGraphicalModel.chain(30, 0.6)
     table = truth.sample(200, random_state=0)
     for estimator in (GlobalGreedy(), NeighborhoodGreedy(combine=combine)):
-        model = clone(estimator).set_params(shrinkage=0.2)
+        model = clone(estimator).set_params(shrinkage=0.2, gain="coordinate")
         plain = clone(model).fit(table)
         with monkeypatch.context() as patch:
             patch.setattr(covariance_rows, "MOST_DENSE", 5)

@@ -292,7 +292,7 @@ def rule_of(threshold: Any) -> Rule | None:
     """The rule that a parameter stands for, or None for a number."""
     if isinstance(threshold, Rule):
         return threshold
-    return RULES[threshold]() if isinstance(threshold, str) else None
+    return RULES[threshold]() if isinstance(threshold, str) and threshold in RULES else None
 
 
 def _positive_number(threshold: Any) -> float | None:

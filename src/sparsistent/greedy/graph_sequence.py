@@ -6,7 +6,7 @@ and which edges change from one to the next.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +67,6 @@ class GraphSequence:
         gains = self.lower[np.unique(self.turn) - 1]
         return gains[np.isfinite(gains)]
 
-    def thresholds(self) -> list[float]:
-        """The thresholds below which the graph is another one, falling, and the path's own."""
-        return self.lower[np.isfinite(self.lower)].tolist()  # type: ignore[no-any-return]
-
     def index(self, threshold: float) -> int:
         """Which graph is the result at a threshold."""
         return int(np.searchsorted(-self.lower, -threshold))
@@ -121,18 +117,24 @@ def graphs_of_path(path: "Path") -> GraphSequence:
 
 
 def graphs_of_profile(path: "ProfilePath") -> GraphSequence:
-    """The graphs with the least penalised loss along the path of the profile search."""
+    """The graphs with the least penalised loss along the path of the profile search.
+
+    Where edges are included, the first one is out of reach of any threshold: the empty graph.
+    """
+    graphs = path.graphs
+    if len(graphs[0].edges):
+        graphs = [replace(graphs[0], lower=np.inf, edges=graphs[0].edges[:0]), *graphs]
     turn, pairs, added = [], [], []
-    for k, (before, after) in enumerate(pairwise(path.graphs), start=1):
+    for k, (before, after) in enumerate(pairwise(graphs), start=1):
         old, new = set(map(tuple, before.edges.tolist())), set(map(tuple, after.edges.tolist()))
         changes = sorted(old ^ new)
         turn += [k] * len(changes)
         pairs += changes
         added += [pair in new for pair in changes]
     return GraphSequence(
-        np.array([graph.lower for graph in path]),
-        np.array([graph.loss for graph in path]),
-        np.array([len(graph.edges) for graph in path], np.int64),
+        np.array([graph.lower for graph in graphs]),
+        np.array([graph.loss for graph in graphs]),
+        np.array([len(graph.edges) for graph in graphs], np.int64),
         np.array(turn, np.int64),
         np.array(pairs, np.int64).reshape(-1, 2),
         np.array(added, np.bool_),
@@ -171,9 +173,8 @@ def _falls_of_log_rss(path: "NeighborhoodPath") -> Array:
     """By how much each step lowers log RSS of its node; a backward step by less than nothing."""
     nodes = path.nodes
     before = np.concatenate([[0.0], nodes.loss[:-1]])
-    first = nodes.starts[:-1][np.diff(nodes.starts) > 0]
-    # The first step of a node is forward, and on either scale gives away where it started.
-    before[first] = nodes.loss[first] + nodes.change[first]
+    moved = np.diff(nodes.starts) > 0
+    before[nodes.starts[:-1][moved]] = nodes.empty_loss[moved]
     least = np.finfo(np.float64).tiny
     return np.asarray(np.log(np.maximum(before, least) / np.maximum(nodes.loss, least)))
 

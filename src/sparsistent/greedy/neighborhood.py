@@ -77,7 +77,8 @@ class NodePaths(Sequence[Path]):
     """One :class:`Path` a node, made when it is asked for.
 
     The steps of all nodes are in arrays, one place a step; those of node r begin at ``starts[r]``.
-    The other names are those of :class:`Step`, where ``neighbor`` is its j.
+    The other names are those of :class:`Step`, where ``neighbor`` is its j; ``empty_loss`` is the
+    loss of each node without neighbours.
     """
 
     threshold: float
@@ -88,6 +89,7 @@ class NodePaths(Sequence[Path]):
     score: Array
     loss: Array
     size: Integers
+    empty_loss: Array
 
     @overload
     def __getitem__(self, index: int) -> Path: ...
@@ -178,7 +180,8 @@ class NeighborhoodPath:
 
     def thresholds(self) -> list[float]:
         """The thresholds below which the graph is another one, falling, and the path's own."""
-        return self.graph_sequence().thresholds()
+        decided = self.nodes.score[self.nodes.added & np.isfinite(self.nodes.score)]
+        return sorted({*decided.tolist(), self.threshold}, reverse=True)
 
     def graph_sequence(self) -> GraphSequence:
         """All graphs of the path; the loss is the sum of log RSS, from that of the empty graph."""
@@ -311,4 +314,14 @@ def _node_paths(steps: NodeSteps, variance: Array, threshold: float, relative: b
     score[np.isinf(steps.drops)] = np.inf
     neighbor = np.where(added, steps.others, -1 - steps.others)
     loss = steps.losses * unit
-    return NodePaths(threshold, steps.starts, added, neighbor, change, score, loss, steps.sizes())
+    return NodePaths(
+        threshold,
+        steps.starts,
+        added,
+        neighbor,
+        change,
+        score,
+        loss,
+        steps.sizes(),
+        empty_loss=variance / 2,
+    )

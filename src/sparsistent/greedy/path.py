@@ -130,7 +130,9 @@ class Path(Sequence[Step]):
 
     def thresholds(self) -> list[float]:
         """The thresholds below which the graph is another one, falling, and the path's own."""
-        return self.graph_sequence().thresholds()
+        taken = {step.score for step in self.steps if step.added and step.score < np.inf}
+        refused = set() if self.obstacle is None else {self.obstacle.score}
+        return sorted(taken | refused | {self.threshold}, reverse=True)
 
     def graph_sequence(self) -> GraphSequence:
         """All graphs of the path, with their losses and how they differ."""
@@ -145,9 +147,9 @@ class Path(Sequence[Step]):
         >>> X = GaussianGraphicalModel.chain(3, 0.6).sample(400, random_state=0)
         >>> GlobalGreedy(0.05).fit(X).path_.to_frame().round(3)
            threshold  n_edges   loss
-        0      0.321        0  3.002
-        1      0.199        1  2.649
-        2      0.050        2  2.438
+        0      0.314        0  2.831
+        1      0.309        1  2.386
+        2      0.050        2  1.951
         """
         return self.graph_sequence().to_frame()
 

@@ -106,9 +106,9 @@ class StARS(Rule):
     Examples
     --------
     >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, StARS
-    >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
-    >>> len(GlobalGreedy(StARS(random_state=0)).fit(X).edges_)
-    4
+    >>> X = GaussianGraphicalModel.chain(30, 0.6).sample(400, random_state=0)
+    >>> len(GlobalGreedy(StARS(beta=0.01, random_state=0)).fit(X).edges_)
+    29
     """
 
     draws_rows = True
