@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
+.PHONY: setup demo test test-forks lint rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
@@ -16,6 +16,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+test-forks: setup
+	$(BIN)/python -W error tests/forks.py 1000
 
 lint: setup
 	$(BIN)/ruff check .

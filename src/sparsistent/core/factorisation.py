@@ -5,7 +5,6 @@ from the factor without the rest of the inverse. For few variables a dense facto
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from sparsistent.core import elimination as kernels
+from sparsistent.core.lazy import cached_property
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

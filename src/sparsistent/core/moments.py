@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from threading import Event
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from sparsistent.core import columns, pairs
 from sparsistent.core import tiles as kernels
+from sparsistent.core.lazy import cached_property
 from sparsistent.core.threads import all_blas_threads, blas_threads, in_threads
 
 Array = NDArray[np.float64]
