@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +124,19 @@ class Moments:
         everyone = np.arange(variables.shape[1])
         S[:, everyone, everyone] = 1.0
         return S
+
+
+@overload
+def is_collinear(s: float) -> bool: ...
+
+
+@overload
+def is_collinear(s: Array) -> NDArray[np.bool_]: ...
+
+
+def is_collinear(s: float | Array) -> bool | NDArray[np.bool_]:
+    """Whether two columns with this correlation determine each other: one leaves 1 − s²."""
+    return 1.0 - s * s < LEAST_VARIANCE
 
 
 def shrunk(moments: Moments, share: float) -> Moments:
