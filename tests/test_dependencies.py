@@ -25,8 +25,8 @@ def declared(requirements):
 
 
 REQUIRED = declared(PROJECT["dependencies"])
-OPTIONAL = declared([r for extra in ("all", "pandas", "networkx", "plots", "experiments")
-                     for r in EXTRAS[extra]])  # fmt: skip
+USERS_EXTRAS = set(EXTRAS) - {"test", "dev"}
+OPTIONAL = declared(requirement for extra in USERS_EXTRAS for requirement in EXTRAS[extra])
 
 
 def distribution_of(module):
