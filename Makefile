@@ -1,14 +1,19 @@
 PYTHON ?= python3
 VENV := .venv
+CONSTRAINTS := constraints.txt
+EXTRA := dev
 BIN := $(VENV)/bin
+# Of pip, for what is installed and for what is needed to build it.
+EXACT = PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)
 
-.PHONY: setup demo test lint rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
+.PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang dist lint \
+	rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml setup.py constraints.txt $(wildcard src/sparsistent/core/*.[ch])
+$(VENV)/installed: pyproject.toml setup.py $(CONSTRAINTS) $(wildcard src/sparsistent/core/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(EXACT) $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRA)]"
 	touch $@
 
 demo: setup
@@ -16,6 +21,32 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+test-forks: setup
+	$(BIN)/python -W error tests/forks.py 1000
+
+# Other versions and compilers, in an unpacked sdist: so this folder keeps what was compiled here, and
+# the sdist is known to have all that the tests need.
+test-lowest: dist
+	$(MAKE) test-sdist VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+
+test-clang: dist
+	$(MAKE) test-sdist VENV=.venv-clang CC=clang
+
+test-lowest-clang: dist
+	$(MAKE) test-sdist VENV=.venv-lowest-clang CONSTRAINTS=constraints-lowest.txt CC=clang
+
+test-sdist:
+	rm -rf $(VENV)/sdist $(VENV)/installed
+	mkdir -p $(VENV)/sdist
+	tar -xzf dist/sparsistent-*.tar.gz -C $(VENV)/sdist --strip-components=1
+	$(MAKE) -C $(VENV)/sdist test VENV=$(abspath $(VENV)) EXTRA=test
+
+# The wheel is built from the sdist.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python tests/check_distributions.py dist
 
 lint: setup
 	$(BIN)/ruff check .
@@ -59,4 +90,4 @@ reproduce-quick: setup
 	$(BIN)/python -m sparsistent.experiments show reproduction-quick
 
 clean:
-	rm -rf $(VENV) .venv-rivals demo-output reproduction-quick
+	rm -rf $(VENV) .venv-lowest .venv-clang .venv-lowest-clang .venv-rivals build dist demo-output reproduction-quick

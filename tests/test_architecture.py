@@ -28,6 +28,16 @@ def test_imports_keep_to_the_contracts():
     assert " 0 broken" in run.stdout
 
 
+def test_no_lock_is_held_while_an_attribute_is_computed():
+    """As functools' property does in Python 3.11: see sparsistent.core.lazy."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "functools":
+                assert "cached_property" not in {alias.name for alias in node.names}, path
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "functools":
+                assert node.attr != "cached_property", path
+
+
 def test_importing_is_free():
     heavy = ["numpy", "scipy", "sklearn", "pandas", "networkx", "matplotlib"]
     run = run_python(f"import sys, sparsistent; print([m for m in {heavy} if m in sys.modules])")

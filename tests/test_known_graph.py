@@ -237,6 +237,28 @@ def test_two_columns_that_nearly_determine_each_other(variance):
     np.testing.assert_allclose(model.precision_[0, 0], 1 / (1 - S[0, 1] ** 2), rtol=1e-6)
 
 
+@pytest.mark.parametrize("p", [6, 90])
+def test_a_forest_has_an_estimate_unless_two_columns_are_collinear(p):
+    """Whatever is left of a column, and however it rounds: only its own edges decide."""
+    edges = [(0, 4), (0, 5), (1, 2), (3, 4)]
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        s = rng.uniform(0.3, 0.95, 4)
+        s[1] = -np.sqrt(1 - 10 ** rng.uniform(-8.9, -6))
+        S = np.eye(p)
+        for (i, j), value in zip(edges, s, strict=True):
+            S[i, j] = S[j, i] = value
+        S[3, 0] = S[0, 3] = s[0] * s[3]
+        S[5, [3, 4]] = S[[3, 4], 5] = s[1] * s[0] * np.array([s[3], 1.0])
+        model = FixedGraph(edges, covariance="precomputed").fit(S)
+        assert model.certificate_ < 1e-6
+        expected = np.eye(p)
+        for (i, j), value in zip(edges, s, strict=True):
+            expected[[i, j], [i, j]] += value**2 / (1 - value**2)
+            expected[i, j] = expected[j, i] = -value / (1 - value**2)
+        np.testing.assert_allclose(model.precision_, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_a_wide_band_in_a_dense_matrix():
     """More free entries than are solved for by their Hessian, and more pairs than at once."""
     p = 150

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core import moments
+from sparsistent.core import moments, threads
 from sparsistent.core.threads import all_blas_threads, blas_threads, one_blas_thread
 from sparsistent.estimators import base
 
@@ -38,6 +38,19 @@ def test_one_thread_for_linear_algebra_leaves_the_others_to_us(before):
 def test_an_error_gives_the_threads_back(before):
     with pytest.raises(KeyError), one_blas_thread():
         raise KeyError
+    assert threads_now() == before
+
+
+def test_an_interrupt_while_the_limit_is_set_leaves_none(before, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "blas_threads", interrupt)
+        with pytest.raises(KeyboardInterrupt), one_blas_thread():
+            pass
+    with one_blas_thread():
+        assert threads_now() == {1}
     assert threads_now() == before
 
 

@@ -10,7 +10,6 @@ nor sampling from it needs p × p memory; only ``precision``, ``covariance`` and
 build, and 1,000 samples of it take seconds.
 """
 
-from functools import cached_property
 from operator import index
 from typing import Any, Self, TypeVar
 
@@ -20,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, diags_array, issparse, tril
 from scipy.sparse.linalg import eigsh, splu
 
+from sparsistent.core.lazy import cached_property
 from sparsistent.networks import moral_precision
 
 FloatArray = npt.NDArray[np.float64]

@@ -6,7 +6,6 @@ from the factor without the rest of the inverse. For few variables a dense facto
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.sparse import linalg
 from scipy.sparse.csgraph import connected_components
 
 from sparsistent.core import elimination as kernels
+from sparsistent.core.lazy import cached_property
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -1,12 +1,11 @@
 """The Gaussian loss L(Θ) = tr(ΘS) − log det Θ, and the certificate of an estimate."""
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from sparsistent.core.factorisation import factorise
+from sparsistent.core.lazy import cached_property
 
 Array = NDArray[np.float64]
 

@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from threading import Event
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import columns, pairs
 from sparsistent.core import tiles as kernels
+from sparsistent.core.lazy import cached_property
 from sparsistent.core.threads import all_blas_threads, blas_threads, in_threads
 
 Array = NDArray[np.float64]
@@ -123,6 +124,19 @@ class Moments:
         everyone = np.arange(variables.shape[1])
         S[:, everyone, everyone] = 1.0
         return S
+
+
+@overload
+def is_collinear(s: float) -> bool: ...
+
+
+@overload
+def is_collinear(s: Array) -> NDArray[np.bool_]: ...
+
+
+def is_collinear(s: float | Array) -> bool | NDArray[np.bool_]:
+    """Whether two columns with this correlation determine each other: one leaves 1 − s²."""
+    return 1.0 - s * s < LEAST_VARIANCE
 
 
 def shrunk(moments: Moments, share: float) -> Moments:

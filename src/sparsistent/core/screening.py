@@ -25,6 +25,7 @@ from sparsistent.core.moments import (
     Array,
     Moments,
     Progress,
+    is_collinear,
     tile_side,
     upper_tiles,
 )
@@ -248,7 +249,7 @@ def _closest_rows(unit: Array) -> tuple[int, int] | None:
     order = np.argsort(shadow[:, 0], kind="stable")
     shadow = shadow[order]
     window = 1.001 * np.sqrt(LEAST_VARIANCE)
-    best, pair = float(np.sqrt(1.0 - LEAST_VARIANCE)), None
+    best, pair = 0.0, None
     rows, work, n_near = np.arange(p), 0, 0
     for lag in range(1, p):
         rows = rows[rows < p - lag]
@@ -266,7 +267,8 @@ def _closest_rows(unit: Array) -> tuple[int, int] | None:
             s = np.minimum(np.abs(_products(unit, i, j, threads=1)), 1.0)
             k = np.lexsort([j, i, -s])[0]
             found = int(i[k]), int(j[k])
-            if s[k] > best or (s[k] == best and pair is not None and found < pair):
+            first = s[k] > best or (pair is not None and s[k] == best and found < pair)
+            if first and is_collinear(s[k]):
                 best, pair = float(s[k]), found
     return pair
 
@@ -288,6 +290,6 @@ def _near(shadow: Array, rows: Indices, lag: int, window: float) -> Indices:
 def _largest_if_collinear(correlation: Array) -> tuple[int, int, float] | None:
     upper = np.triu(np.abs(correlation), k=1)
     i, j = np.unravel_index(np.argmax(upper), upper.shape)
-    if 1.0 - upper[i, j] ** 2 < LEAST_VARIANCE and i != j:
+    if is_collinear(upper[i, j]) and i != j:
         return int(i), int(j), float(correlation[i, j])
     return None

@@ -1,12 +1,18 @@
-"""Threads for compiled loops, which release the GIL: as many as NumPy's linear algebra may use."""
+"""Threads for compiled loops, which release the GIL: as many as NumPy's linear algebra may use.
 
+No lock is held while a fit runs. A process that is forked meanwhile inherits the limit to one
+thread and not the thread that would lift it, so the limit is lifted there.
+"""
+
+import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
-from threading import Event, Lock
-from typing import TypeVar
+from threading import Event, get_ident
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -15,7 +21,23 @@ Result = TypeVar("Result")
 
 # The threads of linear algebra before it was limited to one; 0 where it is not.
 _allowed: ContextVar[int] = ContextVar("allowed", default=0)
-_limiting = Lock()
+
+
+@dataclass(eq=False)
+class Limit:
+    """The limit of linear algebra to one thread: who has set it, and what restores the one before.
+
+    ``previous`` is a context manager of threadpoolctl, which restores when it is left; None as long
+    as nothing has been changed.
+    """
+
+    thread: int
+    previous: Any = None
+
+
+# At most one limit, under the key "limit": whether it is set is found and changed by one call of
+# ``setdefault``, so that an interrupt leaves nothing to release.
+_limits: dict[str, Limit] = {}
 
 
 @cache
@@ -41,16 +63,36 @@ def one_blas_thread() -> Iterator[None]:
     The limit is that of the whole process. Where someone else has set it, it is left to them: two
     who restore what they found would leave one thread for good.
     """
-    if not _limiting.acquire(blocking=False):
-        yield
-        return
-    before = _allowed.set(blas_threads())
+    limit = Limit(get_ident())
     try:
-        with _libraries().limit(limits=1):
+        if _limits.setdefault("limit", limit) is not limit:
             yield
+            return
+        before = _allowed.set(blas_threads())
+        try:
+            limit.previous = _libraries().limit(limits=None)
+            with _libraries().limit(limits=1):
+                yield
+        finally:
+            _allowed.reset(before)
     finally:
-        _allowed.reset(before)
-        _limiting.release()
+        if _limits.get("limit") is limit:
+            del _limits["limit"]
+
+
+def _lift_limit_of_lost_thread() -> None:
+    """In a forked process, lift a limit that a thread had set which does not exist here."""
+    limit = _limits.get("limit")
+    if limit is None or limit.thread == get_ident():
+        return
+    del _limits["limit"]
+    if limit.previous is not None:
+        with limit.previous:
+            pass
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lift_limit_of_lost_thread)
 
 
 @contextmanager

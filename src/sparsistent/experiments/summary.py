@@ -8,7 +8,7 @@ every such resample chooses its constants anew.
 import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sparsistent.core.lazy import cached_property
 from sparsistent.experiments.graphs import oracle_samples
 from sparsistent.experiments.store import Store, Trial, decode
 from sparsistent.experiments.studies import FULL

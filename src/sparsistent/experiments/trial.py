@@ -21,12 +21,12 @@ conditions, and a solver is needed for held-out errors alone.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from sparsistent.core.lazy import cached_property
 from sparsistent.core.moments import Moments, column_moments
 from sparsistent.estimators.global_greedy import GlobalGreedy
 from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy

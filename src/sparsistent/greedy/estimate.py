@@ -16,7 +16,7 @@ from scipy import sparse
 from sparsistent.core import relaxation as kernels
 from sparsistent.core.factorisation import InverseOnGraph, factorise
 from sparsistent.core.likelihood import Certificate, invert
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, is_collinear
 from sparsistent.greedy.covariance_rows import CovarianceRows
 from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import (
@@ -85,7 +85,7 @@ def fit_graph(
     inner = []
     for i, j in edges:
         s = rows.correlation(i, j)
-        if 1.0 - s * s < LEAST_VARIANCE:
+        if is_collinear(s):
             raise NoEstimateError(i, [j])
         if find(i) != find(j):
             root[find(i)] = find(j)
@@ -181,12 +181,17 @@ def newton_steps(fit: FittedGraph, W: Entries, least_progress: float = 0.0) -> f
         if residual <= goal(fit) or _is_direct(fit):
             break
         before, previous = missing, residual
+        last = fit.theta_diagonal, fit.theta[: fit.graph.n_edges].copy()
         missing, step = _take(fit, inverse, _newton_step(fit, W, memory, before), before)
         change = missing - before
         # The loss is convex: positive, up to rounding.
         if float(_weight(fit) * step @ change) > 0.0:
             memory.append((step, change))
         residual = _largest(missing)
+        if residual > previous and previous <= SUFFICIENT:
+            # Rounding is all that is left, and would add up.
+            fit.theta_diagonal, fit.theta[: fit.graph.n_edges] = last
+            return previous
         if least_progress > 0.0 and residual > (1.0 - least_progress) * previous:
             break
         if residual > SLOW * previous:

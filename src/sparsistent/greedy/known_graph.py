@@ -8,15 +8,15 @@ it differs by the noise of a correlation. A forest has a closed form.
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from sparsistent.core import edges as gains
 from sparsistent.core.least_squares import regressions
 from sparsistent.core.likelihood import Certificate
-from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments
+from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, is_collinear
 from sparsistent.core.screening import StrongPairs, correlations_of
 from sparsistent.greedy.covariance_rows import rows_for_graph, sparse_rows
 from sparsistent.greedy.estimate import Entries, estimate, fit_graph, goal, newton_steps
+from sparsistent.greedy.forest import forest_precision, is_in_tree
 from sparsistent.greedy.graph import Graph, Integers
 from sparsistent.greedy.refit import FEW, FittedGraph, precision_matrix
 
@@ -42,10 +42,10 @@ def _all_at_once(moments: Moments, edges: Integers) -> tuple[sparse.csr_array, C
     """None where that does not come to an estimate: then edges must come one by one."""
     graph = Graph.of(moments.scale.size, edges)
     sample = correlations_of(moments, *edges.T)
-    if (1.0 - sample**2 < LEAST_VARIANCE).any():
+    if is_collinear(sample).any():
         return None
     try:
-        if _is_forest(graph):
+        if is_in_tree(graph.p, *edges.T).all():
             fit, W = _closed_form(moments, graph, sample), _identity(graph.p)
         elif np.sum(graph.degree**2) <= MOST_PAIRS * graph.p:
             fit, W = _from_regressions(moments, graph, sample), _near(moments, graph)
@@ -66,17 +66,11 @@ def _adjacency(graph: Graph) -> sparse.csr_array:
     return sparse.csr_array(links, shape=(graph.p, graph.p))
 
 
-def _is_forest(graph: Graph) -> bool:
-    count, _ = connected_components(_adjacency(graph), directed=False)
-    return bool(count + graph.n_edges == graph.p)
-
-
 def _closed_form(moments: Moments, graph: Graph, sample: Array) -> FittedGraph:
-    """The estimate on a forest: that of each edge alone, added up."""
+    """The estimate on a forest."""
     fit = _fit(moments, graph, sample)
-    gain, slots = sample**2 / (1.0 - sample**2), slice(2 * graph.n_edges)
-    fit.theta[:] = -sample / (1.0 - sample**2)
-    fit.theta_diagonal += np.bincount(graph.neighbor[slots], gain[graph.edge[slots]], graph.p)
+    ends = graph.ends[: graph.n_edges].T
+    fit.theta_diagonal, fit.theta[:] = forest_precision(graph.p, ends, sample)
     return fit
 
 

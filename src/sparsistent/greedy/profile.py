@@ -20,12 +20,12 @@ import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sparsistent.core import edges as kernels
+from sparsistent.core.lazy import cached_property
 from sparsistent.core.likelihood import invert
 from sparsistent.core.moments import Moments
 from sparsistent.greedy.candidates import least_difference

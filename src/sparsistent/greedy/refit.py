@@ -20,9 +20,10 @@ from sparsistent.core import edges as gains
 from sparsistent.core import relaxation as kernels
 from sparsistent.core.factorisation import factorise
 from sparsistent.core.likelihood import invert
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.core.moments import LEAST_VARIANCE, Array, is_collinear
 from sparsistent.core.newton import newton
 from sparsistent.greedy.covariance_rows import MOST_DENSE, CovarianceRows, Places, new_block
+from sparsistent.greedy.forest import forest_precision, is_in_tree
 from sparsistent.greedy.graph import Graph, Integers, doubled, with_room
 
 # No node may be wrong by more than this share of the resolution when a step's refit ends; for few
@@ -194,7 +195,7 @@ class Change:
 def insert_edge(fit: FittedGraph, i: int, j: int) -> Change:
     """Add the edge (i, j) and refit."""
     w, s = fit.rows.entry(i, j)
-    if 1.0 - s * s < LEAST_VARIANCE:
+    if is_collinear(s):
         raise NoEstimateError(i, [j])
     if fit.are_apart(w):
         return join(fit, i, j, s)
@@ -466,23 +467,27 @@ def _forget_changes(fit: FittedGraph) -> None:
 
 
 def solve_components(fit: FittedGraph, members: Integers, change: Change) -> None:
-    """Solve the components of some nodes by Newton's method on all of their free entries."""
+    """Solve the components of some nodes by Newton's method on all of their free entries.
+
+    Those without a cycle are solved in closed form.
+    """
     graph, rows = fit.graph, fit.rows
     nodes = graph.components(members)
     edges = np.unique(np.concatenate([graph.edge[graph.slots(k)] for k in nodes.tolist()]))
     if nodes.size + edges.size > MOST_ENTRIES:
         raise _no_estimate(fit, int(nodes[np.argmax(fit.theta_diagonal[nodes])]))
-    fit._place[nodes] = np.arange(nodes.size)
-    i, j = np.sort(fit._place[graph.ends[edges]], axis=1).T
-    fit._place[nodes] = -1
-    S, start = np.eye(nodes.size), np.diag(fit.theta_diagonal[nodes])
-    S[i, j] = S[j, i] = fit.sample[edges]
-    start[i, j] = start[j, i] = fit.theta[edges]
-    precision, mismatch = newton(S, i, j, start)
-    variance = 1.0 / np.diag(precision).max()
-    # Where there is no estimate, the smallest variance and the mismatch vanish together.
-    if variance < LEAST_VARIANCE or mismatch > min(MISMATCH, variance / 100):
-        raise _no_estimate(fit, int(nodes[np.diag(precision).argmax()]))
+    i, j = _ends_among(fit, nodes, edges)
+    tree = is_in_tree(nodes.size, i, j)
+    closed = tree[i]
+    # No edge in the graph joins collinear columns, so that trees have an estimate.
+    diagonal, theta = forest_precision(
+        nodes.size, np.array([i[closed], j[closed]]), fit.sample[edges[closed]]
+    )
+    precision = np.diag(diagonal)
+    precision[i[closed], j[closed]] = precision[j[closed], i[closed]] = theta
+    if not tree.all():
+        rest = np.flatnonzero(~tree)
+        precision[np.ix_(rest, rest)] = _solve_by_newton(fit, nodes[rest], edges[~closed])
     V = invert(precision)
     V[i, j] = V[j, i] = fit.sample[edges]
     np.fill_diagonal(V, 1.0)
@@ -494,6 +499,28 @@ def solve_components(fit: FittedGraph, members: Integers, change: Change) -> Non
     rows.replace(nodes, V, fit.drop)
     change.rows.append((nodes, np.full((2, nodes.size), 2.0)))
     _take_loss_of_precision(fit)
+
+
+def _ends_among(fit: FittedGraph, nodes: Integers, edges: Integers) -> Integers:
+    """Where the ends of edges stand among some nodes: in two rows, the smaller first."""
+    fit._place[nodes] = np.arange(nodes.size)
+    ends = np.sort(fit._place[fit.graph.ends[edges]], axis=1).T.astype(np.int64)
+    fit._place[nodes] = -1
+    return ends
+
+
+def _solve_by_newton(fit: FittedGraph, nodes: Integers, edges: Integers) -> Array:
+    """Θ among the nodes of some components, whose edges these are."""
+    i, j = _ends_among(fit, nodes, edges)
+    S, start = np.eye(nodes.size), np.diag(fit.theta_diagonal[nodes])
+    S[i, j] = S[j, i] = fit.sample[edges]
+    start[i, j] = start[j, i] = fit.theta[edges]
+    precision, mismatch = newton(S, i, j, start)
+    variance = 1.0 / np.diag(precision).max()
+    # Where there is no estimate, the smallest variance and the mismatch vanish together.
+    if variance < LEAST_VARIANCE or mismatch > min(MISMATCH, variance / 100):
+        raise _no_estimate(fit, int(nodes[np.diag(precision).argmax()]))
+    return precision
 
 
 def _no_estimate(fit: FittedGraph, node: int) -> NoEstimateError:

@@ -107,7 +107,7 @@ class StARS(Rule):
     --------
     >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, StARS
     >>> X = GaussianGraphicalModel.chain(30, 0.6).sample(400, random_state=0)
-    >>> len(GlobalGreedy(StARS(beta=0.01, random_state=0)).fit(X).edges_)
+    >>> len(GlobalGreedy(StARS(beta=0.02, random_state=0)).fit(X).edges_)
     29
     """
 
