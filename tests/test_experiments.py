@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from requirements import require_r
 from small_study import POINTS, SMALL
 
-from sparsistent import GlobalGreedy, NeighborhoodGreedy
+from sparsistent import AbsoluteThreshold, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.experiments import baselines as lassos
 from sparsistent.experiments import runner, trial
 from sparsistent.experiments.baselines import RBaselines, ScikitBaselines
@@ -146,7 +146,9 @@ def test_greedy_methods_are_the_estimators(case):
         edges = GlobalGreedy(threshold, gain="coordinate").fit(draw.X).edges_
         assert everywhere[0][k] == np.array_equal(edges, draw.model.edges)
         signs = (
-            NeighborhoodGreedy(threshold, gain="coordinate").fit(draw.X).neighborhoods_.toarray()
+            NeighborhoodGreedy(AbsoluteThreshold(threshold), gain="coordinate")
+            .fit(draw.X)
+            .neighborhoods_.toarray()
         )
         assert everywhere[1][k] == np.array_equal(signs, draw.true_signs)
 

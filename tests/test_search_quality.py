@@ -88,13 +88,11 @@ def test_the_gene_network():
     assert np.linalg.cond(model.covariance) == pytest.approx(1_780, abs=1)
 
 
-def test_an_unknown_gain_is_skipped(monkeypatch):
-    class Old:
-        pass
-
-    assert isinstance(methods.estimator(Old, "coordinate"), Old)
-    with pytest.raises(Skipped, match="Old does not know gain='profile'"):
-        methods.estimator(Old, "profile")
+@pytest.mark.parametrize("kind", [GlobalGreedy, NeighborhoodGreedy])
+def test_an_estimator_has_the_gain_that_is_measured(kind):
+    model = methods.estimator(kind, "profile")
+    assert isinstance(model, kind)
+    assert model.gain == "profile"
 
 
 def test_the_file_of_a_rival():

@@ -22,7 +22,7 @@ def global_greedy(X: np.ndarray, job: Job) -> GlobalGreedy:
     With γ = 0.5 some twenty false edges come in at p = 10,000.
     """
     threshold = ebic_edge_threshold(len(X), job.p, 1.0 if job.has_truth else 0.5)
-    return GlobalGreedy(threshold, sparse_output=True)
+    return GlobalGreedy(threshold, gain="coordinate", sparse_output=True)
 
 
 def neighborhood_greedy(X: np.ndarray, job: Job) -> NeighborhoodGreedy:
