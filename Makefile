@@ -64,6 +64,7 @@ rivals: .venv-rivals/installed
 bench: setup
 	$(BIN)/python -m benchmarks.run small
 	$(BIN)/python -m benchmarks.first_fit
+	$(BIN)/python -m benchmarks.default_fit
 
 bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full
