@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -37,7 +38,7 @@ from strange_tables import (
     with_column,
 )
 
-from sparsistent import FixedGraph
+from sparsistent import FixedGraph, bootstrap, stability_selection
 from sparsistent.estimators.input import column_names, read_numbers
 
 # A name, a table, the same numbers in an array, and the labels that are shown.
@@ -247,10 +248,20 @@ def test_tables_of_floats_are_not_copied():
 
 
 class TestPyarrow:
-    """The library itself, where it is installed."""
+    """The library itself."""
+
+    def test_resamples(self):
+        table = pa.Table.from_pandas(FRAME)
+        options = {"n_resamples": 5, "random_state": 0}
+        mine, plain = (bootstrap(GREEDY, given, **options) for given in (table, FRAME))
+        assert mine.to_frame().equals(plain.to_frame())
+        halves = [
+            stability_selection(GREEDY, given, 2.0, n_pairs=3, random_state=0)
+            for given in (table, FRAME)
+        ]
+        assert halves[0].to_frame().equals(halves[1].to_frame())
 
     def test_tables(self):
-        pa = pytest.importorskip("pyarrow")
         expected = clone(FIXED).fit(FRAME)
         table = pa.Table.from_pandas(FRAME)
         chunks = pa.concat_tables([table[:20], table[20:]])
@@ -261,7 +272,6 @@ class TestPyarrow:
             np.testing.assert_allclose(model.mahalanobis(given), expected.mahalanobis(FRAME))
 
     def test_nulls(self):
-        pa = pytest.importorskip("pyarrow")
         table = pa.table(by_name(np.where(np.isnan(HOLES), None, X)))
         with pytest.raises(ValueError, match="NaN in 'bmi'"):
             clone(FIXED).fit(table)
@@ -271,7 +281,6 @@ class TestPyarrow:
             np.testing.assert_allclose(model.precision_, expected.precision_, rtol=1e-12)
 
     def test_columns_that_are_refused(self):
-        pa = pytest.importorskip("pyarrow")
         text = pa.array(["u", "v", "u"])
         for column, kind, message in (
             (text, ValueError, "'b' cannot be read as numbers .*'u'"),

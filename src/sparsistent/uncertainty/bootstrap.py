@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from sparsistent.core.moments import Array, Moments
@@ -37,7 +37,7 @@ from sparsistent.uncertainty.checks import (
     check_estimator,
     check_table,
 )
-from sparsistent.uncertainty.resamples import Failure, on_resamples
+from sparsistent.uncertainty.resamples import Failure, on_resamples, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,7 +260,7 @@ def _resample(
 ) -> tuple[Integers, Array, Array]:
     """The graph of a resample, its partial correlations, and those on the selected graph."""
     n = _num_samples(X)
-    table = _safe_indexing(X, random.integers(n, size=n))
+    table = take_rows(X, random.integers(n, size=n))
     worker = _seeded(estimator, int(random.integers(2**31 - 1))).fit(table)
     on_selected = _partial_correlations(fit_on(worker._moments_, selected), selected)
     return worker.edges_, worker._edge_values()[1], on_selected

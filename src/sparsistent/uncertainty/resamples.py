@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 
 from sparsistent.estimators.progress import Progress, Verbose, reporting
 
@@ -74,6 +75,14 @@ def on_resamples(
             stacklevel=3,
         )
     return [outcome for outcome in outcomes if not _is_error(outcome)], failures
+
+
+def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a table of any kind, in this order."""
+    # A table of pyarrow, which scikit-learn 1.6 takes for a list.
+    if hasattr(X, "column_names") and hasattr(X, "take"):
+        return X.take(rows)
+    return _safe_indexing(X, rows)
 
 
 def _outcomes(work: Work, seeds: Sequence[np.random.SeedSequence]) -> list[Any]:

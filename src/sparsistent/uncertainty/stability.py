@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from sparsistent.core.moments import LEAST_GAIN, Array
@@ -30,7 +29,7 @@ from sparsistent.uncertainty.checks import (
     check_estimator,
     check_table,
 )
-from sparsistent.uncertainty.resamples import Failure, on_resamples
+from sparsistent.uncertainty.resamples import Failure, on_resamples, take_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +185,7 @@ def _two_halves(
     n = _num_samples(X)
     order = random.permutation(n)
     first, second = (
-        _first_edges(estimator, _safe_indexing(X, np.sort(order[rows])), most)
+        _first_edges(estimator, take_rows(X, np.sort(order[rows])), most)
         for rows in (slice(0, n // 2), slice(n // 2, 2 * (n // 2)))
     )
     return first, second
