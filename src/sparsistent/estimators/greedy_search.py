@@ -153,12 +153,17 @@ class GreedySearch(GraphEstimator):
             problem = self._problem(moments, table, report)
         self._reject_included(moments)
         self.rule_ = None if rule is None else clone(rule)
-        if self._wants_profile(moments):
+        wants_profile = self._wants_profile(moments)
+        chooses_there = wants_profile and rule is not None and rule.penalises_edges
+        if rule is not None and selection is None and not chooses_there:
+            selection = choose(rule, problem)
+        if wants_profile:
+            # Where that search has no estimate, the other one may.
             with suppress(NoEstimateError):
                 self._fit_profile(problem, rule, selection)
                 return
-        if rule is not None:
-            selection = selection or choose(rule, problem)
+        if rule is not None and selection is None:
+            selection = choose(rule, problem)
         self._fit_searched(problem, selection, "coordinate")
 
     def _problem(
@@ -181,8 +186,7 @@ class GreedySearch(GraphEstimator):
         profile = replace(problem, search=self._search("profile"), _run=None)
         if rule is not None and rule.penalises_edges:
             selection = choose(rule, profile)
-        elif rule is not None:
-            selection = selection or choose(rule, problem)
+        elif selection is not None:
             selection = replace(
                 selection,
                 threshold=self._profile_threshold(selection.threshold),
@@ -195,7 +199,6 @@ class GreedySearch(GraphEstimator):
         threshold = self._number() if selection is None else selection.chosen
         path, fit = problem.run(threshold)
         if gain == "profile":
-            # Where this search has no estimate, the other one may.
             found = _estimate_at(problem.moments, path, threshold, fit)
             self._set_result(problem.moments, path, threshold, *found)
         else:
