@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sparsistent import GaussianGraphicalModel, GlobalGreedy
+from sparsistent import GaussianGraphicalModel
 from sparsistent.core.moments import Moments, column_moments
-from sparsistent.greedy.global_greedy import global_greedy
+from sparsistent.estimators.greedy_search import choose
 from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.selection import RULES
-from sparsistent.selection.rules import Options, Problem
+from sparsistent.selection.problem import Problem
+from sparsistent.selection.searches import GlobalSearch
 from sparsistent.selection.thresholds import Noise, ebic_edge_threshold
 
 HERE = Path(__file__).parent
@@ -70,22 +71,14 @@ def oracle_samples(model: GaussianGraphicalModel, delta: float) -> float:
     return float(3 + (z / np.arctanh(weakest)) ** 2)
 
 
-def options(estimator: GlobalGreedy) -> Options:
-    """The rules' parameters, as the estimator has them by default."""
-    return estimator._options()
-
-
 def answers(moments: Moments) -> tuple[GraphSequence, dict[str, float]]:
     """The graphs along the path, and the threshold that each rule chooses."""
     n, p = moments.n_samples, moments.scale.size
     assert n is not None
-    noise = Noise(n, p)
-    end = min(noise.family_wise(DEEP), ebic_edge_threshold(n, p) / 2)
-    run = global_greedy(moments, end, 0.5)
-    problem = Problem(
-        moments, noise, lambda *_: run, GlobalGreedy._graphs, partial(ebic_edge_threshold, n, p)
-    )
-    chosen = {rule: RULES[rule](problem, options(GlobalGreedy())).chosen for rule in FROM_ONE_PATH}
+    end = min(Noise(n, p).family_wise(DEEP), ebic_edge_threshold(n, p) / 2)
+    problem = Problem(GlobalSearch(), moments)
+    problem.run(end)
+    chosen = {rule: choose(RULES[rule](), problem).chosen for rule in FROM_ONE_PATH}
     return problem.graphs(end), chosen
 
 
