@@ -1,9 +1,9 @@
 """How often the graph is found exactly, by each rule: ``python -m benchmarks.recovery``.
 
 Chains, grids and stars, at sample sizes through the transition from never to always, in units of
-the least n at all: if an oracle told every other edge, testing the last pair's partial correlation
-κ among q pairs without an edge and s edges needs n = 3 + [(z_{δ/4q} + z_{δ/2s})/atanh κ]² for
-success with chance 1 − δ. One path a draw holds the answers of all rules, and two bounds in
+an oracle's n: told every other edge, it tests the last pair's partial correlation κ among q pairs
+without an edge and s edges, and needs n = 3 + [(z_{δ/4q} + z_{δ/2s})/atanh κ]² for success with
+chance 1 − δ. That is a yardstick and no bound: a search can need less. One path a draw holds the answers of all rules, and two bounds in
 hindsight: that of the one threshold with the most exact draws in the cell, and whether the true
 graph is anywhere on the path, with a threshold of its own for every draw.
 
@@ -61,7 +61,7 @@ Row = dict[str, Any]
 
 
 def oracle_samples(model: GaussianGraphicalModel, delta: float) -> float:
-    """The least n with which an oracle's last test succeeds with chance 1 − δ."""
+    """The n with which an oracle's last test succeeds with chance 1 − δ."""
     i, j = model.edges.T
     root = np.sqrt(np.diag(model.precision))
     weakest = np.abs(model.precision[i, j] / root[i] / root[j]).min()
