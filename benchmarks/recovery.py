@@ -3,9 +3,10 @@
 Chains, grids and stars, at sample sizes through the transition from never to always, in units of
 an oracle's n: told every other edge, it tests the last pair's partial correlation κ among q pairs
 without an edge and s edges, and needs n = 3 + [(z_{δ/4q} + z_{δ/2s})/atanh κ]² for success with
-chance 1 − δ. That is a yardstick and no bound: a search can need less. One path a draw holds the answers of all rules, and two bounds in
-hindsight: that of the one threshold with the most exact draws in the cell, and whether the true
-graph is anywhere on the path, with a threshold of its own for every draw.
+chance 1 − δ. That is a yardstick and no bound: a search can need less. One path a draw holds the
+answers of all rules, and two bounds in hindsight: that of the one threshold with the most exact
+draws in the cell, and whether the true graph is anywhere on the path, with a threshold of its own
+for every draw.
 
 The empty graph shows how often each rule finds an edge where there is none. With R's glasso, whose
 best of 100 penalties in hindsight is taken on the same draws, chains and grids are compared.
