@@ -25,8 +25,8 @@ and rivals: [table.md](benchmarks/results/table.md); what is empty is not measur
 """
 STOCKS = """\
 Where all variables are correlated, rivals at one λ that is given are faster: on the daily returns
-of 452 stocks R's glasso takes {glasso} s, scikit-learn's graphical lasso {sklearn} s and GlobalGreedy
-{ours} s, with about as many edges each.
+of 452 stocks R's glasso takes {glasso} s, scikit-learn's graphical lasso {sklearn} s and
+GlobalGreedy {ours} s, with about as many edges each.
 """
 PICTURE = "![Time against the number of variables](docs/speed.png)"
 START, END = "<!-- speed: written by make bench-report -->", "<!-- end of speed -->"
