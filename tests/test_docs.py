@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,15 @@ def test_the_five_lines_of_the_readme(capsys):
     attributes = re.findall(r"`model\.(\w+)", text)
     assert attributes
     assert [name for name in attributes if not hasattr(model, name)] == []
+
+
+def test_old_and_new_calls():
+    script = ROOT / "examples" / "old_and_new.py"
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (pairs,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert script.read_text(encoding="utf-8").endswith(pairs)
+    assert len(re.findall(r"^# \d+\. before", pairs, flags=re.MULTILINE)) == 10
+    runpy.run_path(str(script))
 
 
 def test_modules_named_on_the_page_exist():
