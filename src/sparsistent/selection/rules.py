@@ -36,6 +36,20 @@ from sparsistent.selection.problem import Problem
 from sparsistent.selection.thresholds import paper_threshold
 
 
+# By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
+# last digits in which the gains of two runs can differ.
+MARGIN = 1e-8
+
+
+def just_above(gain: float, upper: float) -> float:
+    """A threshold that refuses a gain, and lies below the next larger one.
+
+    The gain itself would do in this run; passed as a number to another one, which may refit more
+    tightly near it, it could let in the edge.
+    """
+    return min(gain * (1.0 + MARGIN), float(np.sqrt(gain) * np.sqrt(upper)))
+
+
 class Number(Interval):  # type: ignore[misc]
     """An interval of numbers; True and False are none."""
 
@@ -207,7 +221,9 @@ class FDR(Rule):
         upper = np.append(np.inf, graphs.lower[:-1])
         # The graphs up to the first that has too few edges for its threshold.
         last = int(np.append(allowed >= upper, True).argmax()) - 1
-        chosen = max(float(graphs.lower[last]), float(allowed[last]))
+        chosen, lowest = float(allowed[last]), float(graphs.lower[last])
+        if lowest > chosen:
+            chosen = just_above(lowest, float(upper[last]))
         return Selection(repr(self), graphs.lower, share, "estimated share of false edges", chosen)
 
 
@@ -267,7 +283,7 @@ class EBIC(Rule):
         # Of the thresholds with this graph, the charge itself if it is one of them.
         upper = graphs.lower[best - 1] if best else np.inf
         inside = graphs.lower[best] <= charge < upper
-        chosen = charge if inside else float(graphs.lower[best])
+        chosen = charge if inside else just_above(float(graphs.lower[best]), float(upper))
         return Selection(repr(self), graphs.lower, criterion, "extended BIC", chosen)
 
 
