@@ -35,7 +35,6 @@ from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edg
 from sparsistent.selection.problem import Problem
 from sparsistent.selection.thresholds import paper_threshold
 
-
 # By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
 # last digits in which the gains of two runs can differ.
 MARGIN = 1e-8
