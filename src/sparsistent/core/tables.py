@@ -116,8 +116,9 @@ def _scale_with_ranks(table: Table, scale: Array) -> Array:
     """The scales, zero where all ranks are equal although the values are not zero."""
     if not (table.is_ranked and table.assume_centered):
         return scale
-    spread = np.nanmax(table.values, axis=0) > np.nanmin(table.values, axis=0)
-    return np.where(spread, scale, 0.0)
+    # Of NaN and a number these take the number.
+    largest, smallest = np.fmax.reduce(table.values), np.fmin.reduce(table.values)
+    return np.where(largest > smallest, scale, 0.0)
 
 
 def _incomplete_moments(table: Table, report: Progress | None) -> Moments:

@@ -220,9 +220,7 @@ class FDR(Rule):
         upper = np.append(np.inf, graphs.lower[:-1])
         # The graphs up to the first that has too few edges for its threshold.
         last = int(np.append(allowed >= upper, True).argmax()) - 1
-        chosen, lowest = float(allowed[last]), float(graphs.lower[last])
-        if lowest > chosen:
-            chosen = just_above(lowest, float(upper[last]))
+        chosen = max(float(graphs.lower[last]), float(allowed[last]))
         return Selection(repr(self), graphs.lower, share, "estimated share of false edges", chosen)
 
 
