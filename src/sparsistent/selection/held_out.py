@@ -227,11 +227,10 @@ def folds_of(table: Table, cv: Any) -> Folds:
     # What few fits need costs every process that fits, if imported above: a tenth of a second.
     from sklearn.model_selection import check_cv
 
-    splitter = check_cv(cv)
     if not isinstance(cv, Iterable) or hasattr(cv, "split"):
-        return list(splitter.split(table.values))
+        return list(check_cv(cv).split(table.values))
     places = np.arange(len(table.values)) if table.places is None else table.places
-    folds = _given_folds(cv if isinstance(cv, Sequence) else splitter.split(), len(places))
+    folds = _given_folds(cv, len(places))
     # These are rows of the table that was given, some of which may be left out.
     mapped = [[places[rows] for rows in fold] for fold in folds]
     return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
@@ -239,25 +238,25 @@ def folds_of(table: Table, cv: Any) -> Folds:
 
 def _given_folds(cv: Iterable[Any], n_rows: int) -> Folds:
     """Folds that a user has written, or an error that says which of them is none."""
-    folds = []
-    for number, fold in enumerate(cv):
-        try:
-            learn, score = (np.arange(n_rows)[np.asarray(rows)] for rows in fold)
-            is_usable = learn.ndim == score.ndim == 1 and learn.size and score.size
-        except (TypeError, ValueError, IndexError) as error:
+    folds = [tuple(map(np.asarray, fold)) if isinstance(fold, Iterable) else () for fold in cv]
+    for number, fold in enumerate(folds):
+        problem = None
+        if len(fold) != 2 or any(rows.ndim != 1 for rows in fold):
+            problem = "is no pair of rows to learn from and rows to score"
+        elif not all(rows.size for rows in fold):
+            problem = "has no rows to learn from, or none to score"
+        elif any(rows.dtype.kind not in "iu" for rows in fold):
+            problem = "has rows that are no whole numbers"
+        elif (last := max(int(np.abs(rows).max()) for rows in fold)) >= n_rows:
+            problem = f"has the row {last}"
+        if problem is not None:
             raise ValueError(
-                f"fold {number} of cv is no pair of rows to learn from and rows to score "
-                f"({error}); pass two arrays of positions from 0 to {n_rows - 1}"
-            ) from error
-        if not is_usable:
-            raise ValueError(
-                f"fold {number} of cv has no rows to learn from, or none to score; pass two arrays "
-                f"of positions from 0 to {n_rows - 1}"
+                f"fold {number} of cv {problem}; pass two arrays of positions from 0 to "
+                f"{n_rows - 1}"
             )
-        folds.append((learn, score))
     if not folds:
         raise ValueError("cv has no folds; pass a number of them, a splitter, or pairs of rows")
-    return folds
+    return folds  # type: ignore[return-value]
 
 
 def held_out_choice(
