@@ -42,6 +42,11 @@ def draw_graph(estimator: GraphEstimator, ax: "Axes | None" = None) -> "Axes":
     >>> draw_graph(GlobalGreedy().fit(X)).get_title()
     '4 edges between 5 variables; 1 without an edge'
     """
+    if not isinstance(estimator, GraphEstimator):
+        raise TypeError(
+            "draw_graph needs a fitted estimator, such as GlobalGreedy().fit(X), but got "
+            f"{estimator!r}"
+        )
     nx = optional_import("networkx", "draw_graph", extra="plots")
     plt = optional_import("matplotlib.pyplot", "draw_graph", extra="plots")
     graph = estimator.to_networkx()

@@ -78,7 +78,8 @@ def observed_moments(
     """Mean and standard deviation of what there is in each column; 0 for a constant."""
     w = np.ones(len(X)) if weight is None else weight
     present = np.isfinite(X)
-    total = w @ present
+    # A part of the rows may have no value of a column, which is constant then.
+    total = np.maximum(w @ present, np.finfo(np.float64).tiny)
     mean, deviations = np.zeros(X.shape[1]), np.where(present, X, 0.0)
     # The second mean takes out what the first one rounded off.
     for _ in range(0 if assume_centered else 2):

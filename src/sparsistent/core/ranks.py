@@ -39,6 +39,8 @@ def spearman(X: Floats, progress: Progress | None = None) -> Array:
         for i in range(len(rho)):
             for j in range(i):
                 both = finite[:, i] & finite[:, j]
+                if not both.any():
+                    continue
                 ranks = stats.rankdata(np.stack([X[both, i], X[both, j]], axis=1), axis=0)
                 rho[i, j] = rho[j, i] = _pearson(ranks)[0, 1]
             if progress is not None:

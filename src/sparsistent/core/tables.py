@@ -92,6 +92,7 @@ class Table:
         # Values that are not finite have no ranks.
         if not self.is_ranked or not np.isfinite(moments.scale).all():
             return moments
+        moments = replace(moments, scale=_scale_with_ranks(self, moments.scale))
         if self.correlation == "nonparanormal":
             scores = column_moments(ranks.normal_scores(self.values), assume_centered=False)
             return replace(moments, unit=scores.unit)
@@ -111,11 +112,21 @@ def _rank_correlation(table: Table, report: Progress | None) -> Array:
     return function(table.values, progress)
 
 
+def _scale_with_ranks(table: Table, scale: Array) -> Array:
+    """The scales, zero where all ranks are equal although the values are not zero."""
+    if not (table.is_ranked and table.assume_centered):
+        return scale
+    # Of NaN and a number these take the number.
+    largest, smallest = np.fmax.reduce(table.values), np.fmin.reduce(table.values)
+    return np.where(largest > smallest, scale, 0.0)
+
+
 def _incomplete_moments(table: Table, report: Progress | None) -> Moments:
     X = np.asarray(table.values, np.float64)
     centered, weight = table.assume_centered, table.weight
     n_samples = incomplete.typical_size(incomplete.pair_sizes(X, weight))
     location, scale = incomplete.observed_moments(X, assume_centered=centered, weight=weight)
+    scale = _scale_with_ranks(table, scale)
     if not scale.all():
         return Moments(location, scale, n_samples, None, np.eye(scale.size))
     if table.correlation == "nonparanormal":

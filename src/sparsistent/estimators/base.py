@@ -256,6 +256,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         """Distance between ``covariance_`` and another covariance, as in scikit-learn."""
         from sklearn.covariance import EmpiricalCovariance
 
+        comp_cov = np.asarray(comp_cov, np.float64)
+        if comp_cov.shape != self.covariance_.shape:
+            raise ValueError(
+                f"comp_cov has shape {comp_cov.shape}, but covariance_ has shape "
+                f"{self.covariance_.shape}; pass a covariance of the same variables"
+            )
         twin = EmpiricalCovariance()
         twin.covariance_ = self.covariance_
         return float(twin.error_norm(comp_cov, norm, scaling, squared))

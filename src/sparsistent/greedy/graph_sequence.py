@@ -176,7 +176,8 @@ def _falls_of_log_rss(path: "NeighborhoodPath") -> Array:
     moved = np.diff(nodes.starts) > 0
     before[nodes.starts[:-1][moved]] = nodes.empty_loss[moved]
     least = np.finfo(np.float64).tiny
-    return np.asarray(np.log(np.maximum(before, least) / np.maximum(nodes.loss, least)))
+    # The quotient itself may overflow where variables are large and determine each other.
+    return np.asarray(np.log(np.maximum(before, least)) - np.log(np.maximum(nodes.loss, least)))
 
 
 def _joined(

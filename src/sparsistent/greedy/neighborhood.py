@@ -223,7 +223,9 @@ def neighborhood_greedy(
     variance = moments.scale**2
     least = np.full(variance.size, LEAST_GAIN)
     if not relative:
-        least = np.maximum(threshold / variance, LEAST_GAIN)
+        # In units so small that this overflows nothing is above it.
+        with np.errstate(over="ignore"):
+            least = np.maximum(threshold / variance, LEAST_GAIN)
     forced, barred = (
         by_node(pairs, variance.size) for pairs in (constraints.include, constraints.exclude)
     )

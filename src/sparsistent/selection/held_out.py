@@ -227,12 +227,36 @@ def folds_of(table: Table, cv: Any) -> Folds:
     # What few fits need costs every process that fits, if imported above: a tenth of a second.
     from sklearn.model_selection import check_cv
 
-    folds = list(check_cv(cv).split(table.values))
-    if table.places is None or not isinstance(cv, Iterable) or hasattr(cv, "split"):
-        return folds
-    # These are rows of the table that was given, some of which are left out.
-    mapped = [[table.places[rows] for rows in fold] for fold in folds]
+    if not isinstance(cv, Iterable) or hasattr(cv, "split"):
+        return list(check_cv(cv).split(table.values))
+    places = np.arange(len(table.values)) if table.places is None else table.places
+    folds = _given_folds(cv, len(places))
+    # These are rows of the table that was given, some of which may be left out.
+    mapped = [[places[rows] for rows in fold] for fold in folds]
     return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
+
+
+def _given_folds(cv: Iterable[Any], n_rows: int) -> Folds:
+    """Folds that a user has written, or an error that says which of them is none."""
+    folds = [tuple(map(np.asarray, fold)) if isinstance(fold, Iterable) else () for fold in cv]
+    for number, fold in enumerate(folds):
+        problem = None
+        if len(fold) != 2 or any(rows.ndim != 1 for rows in fold):
+            problem = "is no pair of rows to learn from and rows to score"
+        elif not all(rows.size for rows in fold):
+            problem = "has no rows to learn from, or none to score"
+        elif any(rows.dtype.kind not in "iu" for rows in fold):
+            problem = "has rows that are no whole numbers"
+        elif (last := max(int(np.abs(rows).max()) for rows in fold)) >= n_rows:
+            problem = f"has the row {last}"
+        if problem is not None:
+            raise ValueError(
+                f"fold {number} of cv {problem}; pass two arrays of positions from 0 to "
+                f"{n_rows - 1}"
+            )
+    if not folds:
+        raise ValueError("cv has no folds; pass a number of them, a splitter, or pairs of rows")
+    return folds  # type: ignore[return-value]
 
 
 def held_out_choice(

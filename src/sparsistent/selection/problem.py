@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import Moments, shrunk
+from sparsistent.core.moments import LEAST_GAIN, Moments, shrunk
 from sparsistent.core.tables import Table
 from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.greedy.path import GraphPath
@@ -110,7 +110,9 @@ class Problem:
 
     def charge(self, gamma: float) -> float:
         """What the extended BIC charges for an edge or a neighbour, divided by n."""
-        return self.noise.kept * self.search.charge(self.n_samples, self.n_features, gamma)
+        charge = self.search.charge(self.n_samples, self.n_features, gamma)
+        # Where everything is shrunk away, still a threshold.
+        return max(self.noise.kept * charge, LEAST_GAIN)
 
     def run(self, threshold: float) -> Run:
         """A path that goes at least down to the threshold, with the estimate at its end."""

@@ -35,6 +35,19 @@ from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edg
 from sparsistent.selection.problem import Problem
 from sparsistent.selection.thresholds import paper_threshold
 
+# By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
+# last digits in which the gains of two runs can differ.
+MARGIN = 1e-8
+
+
+def just_above(gain: float, upper: float) -> float:
+    """A threshold that refuses a gain, and lies below the next larger one.
+
+    The gain itself would do in this run; passed as a number to another one, which may refit more
+    tightly near it, it could let in the edge.
+    """
+    return min(gain * (1.0 + MARGIN), float(np.sqrt(gain) * np.sqrt(upper)))
+
 
 class Number(Interval):  # type: ignore[misc]
     """An interval of numbers; True and False are none."""
@@ -268,7 +281,7 @@ class EBIC(Rule):
         # Of the thresholds with this graph, the charge itself if it is one of them.
         upper = graphs.lower[best - 1] if best else np.inf
         inside = graphs.lower[best] <= charge < upper
-        chosen = charge if inside else float(graphs.lower[best])
+        chosen = charge if inside else just_above(float(graphs.lower[best]), float(upper))
         return Selection(repr(self), graphs.lower, criterion, "extended BIC", chosen)
 
 
