@@ -47,7 +47,7 @@ MOST_CANDIDATES = 256
 
 # A step of a node: t for an addition and -1 - t for a removal, then as in `NodeSteps`.
 Move = tuple[int, float, float, float]
-NOBODY = np.zeros(0, np.int64)
+NO_VARIABLES = np.zeros(0, np.int64)
 
 
 def improve_correlations(
@@ -126,7 +126,7 @@ def improve(
     drop: float,
     stop: Event,
     n_forced: int = 0,
-    barred: Integers = NOBODY,
+    barred: Integers = NO_VARIABLES,
 ) -> list[Move]:
     """The steps from one to the next of the best sets of a node, which is row ``r`` of S.
 
@@ -156,7 +156,7 @@ def best_sets(
     limits: tuple[float, float, float],
     stop: Event,
     n_forced: int = 0,
-    barred: Integers = NOBODY,
+    barred: Integers = NO_VARIABLES,
 ) -> tuple[list[float], list[set[int]]]:
     """The least RSS of each size that the search has met, from none on, and whose it is.
 

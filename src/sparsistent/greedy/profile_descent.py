@@ -82,7 +82,7 @@ class Descent:
     ``drift`` is how far each row of W may have moved since its node was last looked at, and
     ``hopeless`` has the pairs without an estimate once they come, or go. ``audited`` are the moves
     and F when the loss was last taken afresh. The graphs on the way are left in ``passed`` where
-    somebody wants them. The edges to include are in the fit from the start: ``kept`` has them as
+    it is a list. The edges to include are in the fit from the start: ``kept`` has them as
     pairs, ``included`` and ``excluded`` have the constraints by node.
     """
 

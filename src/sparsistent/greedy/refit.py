@@ -64,7 +64,7 @@ MOST_MOVED = 96
 REFRESH = 16
 ABRUPT = 0.5
 
-NOBODY = np.zeros(0, np.int64)
+NO_VARIABLES = np.zeros(0, np.int64)
 # Of all of W, which is not written back.
 NO_SLOTS = np.zeros((0, 0), np.int32)
 
@@ -365,7 +365,7 @@ def _relax(
 ) -> tuple[float, Integers]:
     """Put nodes right around some: the share that a new edge has come, and who may be wrong yet."""
     limit = MOST_UPDATES * fit.p
-    nodes = NOBODY if fit.is_small else _nodes_around(fit, starts, level)
+    nodes = NO_VARIABLES if fit.is_small else _nodes_around(fit, starts, level)
     if fit.is_small or (fit.rows.is_dense and nodes.size > MOST_OF_ALL * fit.p):
         fit._place[nodes] = -1
         change.everywhere, block = True, _everywhere(fit)
@@ -373,7 +373,7 @@ def _relax(
         if share > 0.0:
             _note_loss(fit, block)
             fit._loss_age += 1
-        return share, NOBODY
+        return share, NO_VARIABLES
     block = _new_block(fit, nodes)
     share = _relax_block(fit, block, starts, comes, target, fit.tolerance, limit)
     if share > 0.0:
