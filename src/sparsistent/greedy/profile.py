@@ -18,6 +18,7 @@ to exclude: every graph on the way is one of these.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,8 @@ class ProfilePath:
         Edges added, removed or swapped on the way.
     constraints : Constraints
         The edges that are in all of its graphs, and the pairs that are in none.
+    offset : float
+        What the loss is more at the data's scale than at unit variances.
     """
 
     threshold: float
@@ -110,6 +113,7 @@ class ProfilePath:
     n_moves: int
     blank: CovarianceRows
     constraints: Constraints = NO_CONSTRAINTS
+    offset: float = 0.0
 
     def __len__(self) -> int:
         return self.n_moves
@@ -126,20 +130,25 @@ class ProfilePath:
     @cached_property
     def graphs(self) -> list[PathGraph]:
         """The graphs with the least F among all that were passed, each at its thresholds."""
-        descent = start(self.blank, self.graph, self.threshold, self.constraints)
-        offset = self.loss - descent.fit.loss
         sparsest = start(self.blank, self.constraints.include, self.threshold).fit
         take_loss(sparsest)
-        descent.fit.tolerance *= PATH_TOLERANCE
-        descent.passed, level = [], self.threshold
-        # No graph is better than the sparsest one where an edge costs all that is gained.
-        fewest = sparsest.graph.n_edges
-        while descent.fit.graph.n_edges > fewest and level < sparsest.loss - descent.fit.loss:
-            level *= RISE
-            descend(descent, level, PATIENCE_ON_THE_WAY)
-        passed = [(edges, loss + offset) for edges, loss in descent.passed]
+        offset = self.offset
+        passed: list[Passed] = []
+        # Where columns are nearly collinear a refit may find no estimate: then the path has the
+        # graphs up to there.
+        with suppress(NoEstimateError):
+            descent = start(self.blank, self.graph, self.threshold, self.constraints)
+            offset = self.loss - descent.fit.loss
+            descent.fit.tolerance *= PATH_TOLERANCE
+            descent.passed, level = passed, self.threshold
+            # No graph is better than the sparsest one where an edge costs all that is gained.
+            fewest = sparsest.graph.n_edges
+            while descent.fit.graph.n_edges > fewest and level < sparsest.loss - descent.fit.loss:
+                level *= RISE
+                descend(descent, level, PATIENCE_ON_THE_WAY)
         first = (sparsest.graph.pairs(), sparsest.loss + offset)
-        return _lower_envelope(first, passed, (self.graph, self.loss), self.threshold)
+        others = [(edges, loss + offset) for edges, loss in passed]
+        return _lower_envelope(first, others, (self.graph, self.loss), self.threshold)
 
     def n_steps(self, threshold: float) -> int:
         """How many moves the search has made."""
@@ -246,7 +255,7 @@ def profile_search(
         found.append(start(blank, edges, threshold).fit)
     fit = _best(found, threshold)
     pairs, loss = fit.graph.pairs(), fit.loss + offset
-    return ProfilePath(threshold, pairs, loss, descent.n_moves, blank, constraints), fit
+    return ProfilePath(threshold, pairs, loss, descent.n_moves, blank, constraints, offset), fit
 
 
 def _gain_of_one_entry(gain: float) -> float:
