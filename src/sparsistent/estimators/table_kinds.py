@@ -69,7 +69,10 @@ def is_pandas(X: Any) -> bool:
 
 def column_values(column: Any) -> Array:
     """The values of one column, or of a list, as floats; an error says what is in the way."""
-    dtype = getattr(column, "dtype", None)
+    dtype: Any = getattr(column, "dtype", None)
+    # Asked before values are: polars 1.0 crashes where it turns dates into an array of NumPy 2.
+    if hasattr(dtype, "is_temporal") and dtype.is_temporal():
+        raise TypeError("dates or times")
     if getattr(dtype, "kind", "") not in ("m", "M") and hasattr(dtype, "na_value"):
         # A type of pandas' own. What cannot be converted is looked at as objects.
         with suppress(*NOT_NUMBERS):
