@@ -173,9 +173,10 @@ def cases(draw, kind):
         ),
         "missing": draw(st.sampled_from(["error", "error", "pairwise", "em"])),
         "shrinkage": draw(
-            st.sampled_from([0.0, 0.0, 0.0, 1e-6, 0.1, 0.9, 1.0, "auto", "ledoit-wolf", "oas"])
+            st.sampled_from([None, 0.0, 0.0, 1e-6, 0.1, 0.9, 1.0, "auto", "ledoit-wolf", "oas"])
         ),
         "assume_centered": draw(st.sampled_from([False, False, False, True])),
+        "autocorrelated": draw(st.sampled_from([False, False, False, True])),
         "sparse_output": draw(st.booleans()),
     }
     # Most of the combinations that are refused are left to the corpus.
@@ -197,7 +198,7 @@ def cases(draw, kind):
         with np.errstate(all="ignore"):
             X = np.atleast_2d(np.cov(X.astype(float).T, bias=True))
         if not is_refused:
-            options |= {"correlation": "pearson", "missing": "error"}
+            options |= {"correlation": "pearson", "missing": "error", "autocorrelated": False}
             weight = None
     elif form == "frame":
         X = pd.DataFrame(X, columns=[f"gene {k}" for k in range(p)])

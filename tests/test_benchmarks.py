@@ -2,14 +2,16 @@
 
 import math
 
+import numpy as np
 import pytest
-from benchmarks import runner
+from benchmarks import coverage, held_out, runner
 from benchmarks.growth import exponent, growth_lines
 from benchmarks.objective import f1, read_result
 from benchmarks.report import END, START, between_marks, full_report, readme_table
 from benchmarks.runner import Task, measure_missing
 from benchmarks.solvers import FLOORS, FOLDER, OURS, RIVALS, SEARCHES
 from benchmarks.table import COLUMNS, Table
+from scipy.stats import multivariate_normal
 
 GLASSO = next(solver for solver in RIVALS if solver.file == "graphical_lasso.py")
 
@@ -138,3 +140,39 @@ def test_a_rival_with_a_slow_blas_is_pointed_out():
     assert "BLAS" in runner.handicap(row(version="huge 1.3.5, R 4.2.2, blas"))
     assert runner.handicap(row(version="huge 1.3.5, R 4.2.2, openblas-pthread")) == ""
     assert runner.handicap(row(version="numpy 2.4.6")) == ""
+
+
+def test_held_out_scores_and_errors():
+    """The likelihood of rows about the mean of others, and two standard errors."""
+    table = np.random.default_rng(0).normal(2.0, 3.0, size=(40, 3))
+    fit, rest = held_out.split(table, 0.7, 0)
+    assert (len(fit), len(rest)) == (28, 12)
+    np.testing.assert_allclose([fit.mean(axis=0), fit.std(axis=0)], [[0] * 3, [1] * 3], atol=1e-12)
+    precision = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    law = multivariate_normal(np.zeros(3), np.linalg.inv(precision))
+    assert held_out.score(precision, rest) == pytest.approx(law.logpdf(rest).mean())
+    plain, corrected = held_out.standard_errors(np.array([1.0, 2.0, 3.0, 4.0]), 0.5)
+    assert plain == pytest.approx(np.sqrt(5 / 3) / 2)
+    assert corrected == pytest.approx(np.sqrt(5 / 3) * np.sqrt(1 / 4 + 1))
+
+
+def test_coverage_is_counted_once_and_shown(tmp_path, monkeypatch):
+    problem = ("chain 0.5", 8, 150)
+    methods = [coverage.INTERVALS, coverage.PERCENTILES]
+    cells = [(*problem, coverage.DEFAULT, method) for method in methods]
+    monkeypatch.setattr(coverage, "RESULTS", tmp_path)
+    monkeypatch.setattr(coverage, "cells", lambda: iter(cells))
+    for name, number in (("DRAWS", 2), ("DRAWS_OF_BOOTSTRAP", 1), ("N_RESAMPLES", 10)):
+        monkeypatch.setattr(coverage, name, number)
+    coverage.main()
+    rows = Table(tmp_path / "coverage.csv").rows
+    assert [row["method"] for row in rows] == [methods[0], coverage.INVERSE, methods[1]]
+    assert [int(row["true_edges"]) for row in rows] == [14, 14, 7]
+    assert all(0.0 <= float(row["true"]) <= 1.0 for row in rows)
+    assert all(0.0 < float(row["width"]) < 2.0 for row in rows)
+    text = (tmp_path / "coverage.md").read_text(encoding="utf-8")
+    line = text.splitlines()[-1]
+    assert line.startswith("| chain 0.5 | 8 | 150 | GlobalGreedy() |")
+    assert line.count("|") == text.splitlines()[-2].count("|")
+    monkeypatch.setattr(coverage, "cell", lambda *problem: pytest.fail("nothing is missing"))
+    coverage.main()

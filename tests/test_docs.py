@@ -31,7 +31,7 @@ def test_the_five_lines_of_the_readme(capsys):
     names: dict[str, Any] = {}
     exec(code, names)
     model = names["model"]
-    assert "mean perimeter" in capsys.readouterr().out
+    assert "mean texture" in capsys.readouterr().out
     columns = re.search(r"# (.*): by column name", code)[1].split(", ")
     assert model.to_frame().columns.tolist() == columns
     attributes = re.findall(r"`model\.(\w+)", text)

@@ -465,13 +465,14 @@ def test_many_variables_are_certified():
 def test_a_precomputed_matrix_of_many_variables(sparse_storage):
     X = table("grid", 100, 0)
     S = np.corrcoef(X.T)
-    given = GlobalGreedy(covariance="precomputed", n_samples=N_SAMPLES).fit(S)
-    assert np.array_equal(given.edges_, GlobalGreedy().fit(X).edges_)
+    given = GlobalGreedy(gain="coordinate", covariance="precomputed", n_samples=N_SAMPLES).fit(S)
+    assert np.array_equal(given.edges_, GlobalGreedy(gain="coordinate").fit(X).edges_)
 
 
 def test_a_callback_hears_of_every_stage(sparse_storage):
     heard = []
-    GlobalGreedy(callback=lambda *event: heard.append(event)).fit(table("chain", 100, 0))
+    model = GlobalGreedy(gain="coordinate", callback=lambda *event: heard.append(event))
+    model.fit(table("chain", 100, 0))
     assert {stage for stage, _, _ in heard} == {"correlations", "search"}
     assert all(0 <= done <= total for _, done, total in heard)
 
@@ -488,9 +489,11 @@ def test_an_exception_in_the_callback_ends_the_fit(make):
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
 from sparsistent import GaussianGraphicalModel, GlobalGreedy
 
+# A process that a shell has started in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 X = GaussianGraphicalModel.grid(100, 100, 0.2).sample(800, random_state=0)
 GlobalGreedy(sparse_output=True).fit(X[:, :300])
 

@@ -89,7 +89,7 @@ def test_attributes(estimator):
 @every_greedy
 def test_attributes_of_a_search(estimator):
     model = clone(estimator).fit(X)
-    assert type(model.threshold_) is float
+    assert isinstance(model.threshold_, float)
     assert model.n_iter_ == model.path_.n_steps(model.threshold_) > 0
     assert np.array_equal(model.path_.edges(model.threshold_), model.edges_)
     assert not hasattr(model, "feature_names_in_")
@@ -120,7 +120,7 @@ def test_the_extended_bic_charges_what_it_says(make, expected):
 def test_any_kind_of_number_is_a_threshold(estimator, number):
     model = clone(estimator).set_params(threshold=number).fit(X)
     same = clone(estimator).set_params(threshold=float(number)).fit(X)
-    assert type(model.threshold_) is float
+    assert isinstance(model.threshold_, float)
     assert np.array_equal(model.edges_, same.edges_)
 
 
@@ -161,7 +161,9 @@ def test_saved_and_loaded(estimator, how):
     assert loaded.certificate_ == model.certificate_
     assert repr(loaded.certificate_) == repr(model.certificate_)
     assert loaded.to_frame().equals(model.to_frame())
-    assert getattr(loaded, "path_", None) == getattr(model, "path_", None)
+    if hasattr(model, "path_"):
+        assert loaded.path_.to_frame().equals(model.path_.to_frame())
+        assert repr(loaded.threshold_) == repr(model.threshold_)
 
 
 @every_estimator
@@ -220,7 +222,8 @@ def test_to_frame(estimator):
     model = clone(estimator).fit(frame())
     table = model.to_frame()
     columns = ["source", "target", "partial_correlation", "weight", "precision"]
-    assert table.columns.tolist() == columns
+    assert table.columns.tolist()[:5] == columns
+    assert table.columns.tolist()[5:] in ([], ["probability", "q_value"])
     assert table.index.tolist() == list(range(len(model.edges_)))
     assert table["weight"].is_monotonic_decreasing
     precision = np.linalg.inv(model.covariance_)
@@ -328,8 +331,8 @@ def test_and_is_a_part_of_or():
     more = 0
     for seed in range(20):
         data = truth.sample(60, random_state=seed)
-        both = edge_set(NeighborhoodGreedy(combine="and").fit(data).edges_)
-        either = edge_set(NeighborhoodGreedy().fit(data).edges_)
+        both = edge_set(NeighborhoodGreedy(0.1, combine="and").fit(data).edges_)
+        either = edge_set(NeighborhoodGreedy(0.1).fit(data).edges_)
         assert both <= either
         more += len(either - both)
     assert more > 0

@@ -246,7 +246,7 @@ SMALL = [
 def test_limits_only_cut_the_work_into_pieces(route, make, change, monkeypatch):
     moments = column_moments(make(), assume_centered=False)
     expected = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
-    gamma = coefficients(moments, expected, 0.03).toarray()
+    gamma = coefficients(moments, expected.nodes.pairs(0.03)).toarray()
     assert any(not step.added for node in expected.nodes for step in node)
     monkeypatch.setattr(*change)
     path = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
@@ -254,7 +254,9 @@ def test_limits_only_cut_the_work_into_pieces(route, make, change, monkeypatch):
         assert path == expected
     else:
         assert_same_paths(path, expected)
-    np.testing.assert_allclose(coefficients(moments, path, 0.03).toarray(), gamma, atol=1e-12)
+    np.testing.assert_allclose(
+        coefficients(moments, path.nodes.pairs(0.03)).toarray(), gamma, atol=1e-12
+    )
 
 
 def test_any_number_of_threads_takes_the_same_steps(route, monkeypatch):
@@ -420,7 +422,7 @@ def test_coefficients_are_least_squares(route):
     path = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
     centered = X - X.mean(axis=0)
     for threshold in (0.03, 0.2, 50.0):
-        gamma = coefficients(moments, path, threshold)
+        gamma = coefficients(moments, path.nodes.pairs(threshold))
         assert gamma.shape == (60, 60)
         assert gamma.has_sorted_indices
         for r in range(60):
@@ -436,7 +438,7 @@ def test_no_node_has_a_neighbor(route):
     assert path.n_steps(0.5) == 0
     assert path.edges(0.5).shape == (0, 2)
     assert [len(node) for node in path.nodes] == [0] * 6
-    assert coefficients(moments, path, 0.5).nnz == 0
+    assert coefficients(moments, path.nodes.pairs(0.5)).nnz == 0
 
 
 @pytest.mark.parametrize("way", [way for way in rounding.WAYS if rounded.has(way)])

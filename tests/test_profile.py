@@ -335,9 +335,9 @@ def test_sparse_rows():
 def test_by_itself_it_searches_further_only_among_strong_dependences():
     weak = GaussianGraphicalModel.chain(8, 0.5).sample(300, random_state=0)
     strong = GaussianGraphicalModel.chain(8, 0.97).sample(300, random_state=0)
-    assert isinstance(GlobalGreedy().fit(weak).path_, Path)
-    assert isinstance(GlobalGreedy().fit(strong).path_, ProfilePath)
-    assert isinstance(GlobalGreedy(gain="coordinate").fit(strong).path_, Path)
+    assert isinstance(GlobalGreedy(0.05).fit(weak).path_, Path)
+    assert isinstance(GlobalGreedy(0.05).fit(strong).path_, ProfilePath)
+    assert isinstance(GlobalGreedy(0.05, gain="coordinate").fit(strong).path_, Path)
 
 
 def test_it_says_what_it_is_doing():

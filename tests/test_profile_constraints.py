@@ -406,7 +406,7 @@ def test_what_is_read_from_the_paths_grants_wishes(route):
     for threshold in (0.02, 0.1, np.inf):
         assert_granted(path.edges(threshold), wishes)
     assert np.array_equal(path.edges(np.inf), wishes.include[np.argsort(wishes.include[:, 1])])
-    gamma = coefficients(moments, path, 0.02).toarray()
+    gamma = coefficients(moments, path.nodes.pairs(0.02)).toarray()
     assert gamma[0, 15] != 0
     assert gamma[15, 0] != 0
     assert gamma[1, 2] == gamma[2, 1] == 0

@@ -24,10 +24,10 @@ from sparsistent import (
     StARS,
 )
 from sparsistent.core.moments import column_moments
-from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.graph_sequence import GraphSequence
+from sparsistent.greedy.units import SoftThreshold
 from sparsistent.selection import RULES
-from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edges
+from sparsistent.selection.empirical_bayes import learn_strengths
 from sparsistent.selection.problem import Problem
 from sparsistent.selection.searches import GlobalSearch, NeighborhoodSearch
 from sparsistent.selection.stars import instability, subsample_size
@@ -77,20 +77,29 @@ def test_a_rule_leaves_its_curve(make, rule):
     assert model.rule_ is not rule
 
 
+def expected_gain(make, rule, data):
+    if isinstance(rule, FWER | FDR | CV):
+        return "coordinate"
+    judged = make is GlobalGreedy and isinstance(rule, Auto)
+    return "profile" if data is STEEP or judged else "coordinate"
+
+
 @every_rule
 @every_search
 @pytest.mark.parametrize("data", [X, STEEP], ids=["flat", "steep"])
 def test_a_threshold_can_be_passed_back(make, rule, data):
     """The estimate that is read off a longer path is the one of a run that stops there."""
     model = make(rule).fit(data)
-    assert np.array_equal(model.path_.edges(model.threshold_), model.edges_)
-    np.testing.assert_allclose(
-        model.precision_, FixedGraph(model.edges_).fit(data).precision_, rtol=1e-9, atol=1e-11
-    )
-    again = make(model.threshold_).fit(data)
+    again = make(model.threshold_, shrinkage=model.shrinkage_).fit(data)
     assert np.array_equal(again.edges_, model.edges_)
     assert again.threshold_ == model.threshold_
-    assert again.gain_ == model.gain_ == ("profile" if data is STEEP else "coordinate")
+    assert type(again.threshold_) is type(model.threshold_)
+    assert again.gain_ == model.gain_ == expected_gain(make, rule, data)
+    np.testing.assert_allclose(again.precision_, model.precision_, rtol=1e-9, atol=1e-11)
+    if not isinstance(rule, CV):
+        assert np.array_equal(model.path_.edges(model.threshold_), model.edges_)
+        fixed = FixedGraph(model.edges_).fit(data)
+        np.testing.assert_allclose(model.precision_, fixed.precision_, rtol=1e-9, atol=1e-11)
     assert again.rule_ is None
     assert not hasattr(again, "selection_")
 
@@ -102,7 +111,12 @@ def test_one_result_has_one_number_of_edges(make, rule):
     model = make(rule).fit(STEEP)
     frame = model.path_.to_frame()
     at_chosen = frame[frame["threshold"] <= model.threshold_].iloc[0]
-    assert at_chosen["n_edges"] == len(model.edges_) == len(model.to_frame())
+    assert len(model.edges_) == len(model.to_frame())
+    if isinstance(rule, CV) and make is NeighborhoodGreedy:
+        # The penalty removes edges of the neighbourhoods.
+        assert at_chosen["n_edges"] >= len(model.edges_)
+    else:
+        assert at_chosen["n_edges"] == len(model.edges_)
     assert model.selection_.chosen == model.threshold_
     assert "edges" not in repr(model.selection_).replace("false edges", "")
 
@@ -319,50 +333,51 @@ def test_noise_becomes_chi_square(one_entry):
 
 
 @pytest.mark.parametrize("n", [5, 10, 100, 1000])
-@pytest.mark.parametrize("rule", ["fwer", "fdr", "auto"])
-def test_false_edges_on_an_empty_graph(rule, n):
-    """At most alpha, and three standard errors; Bonferroni loses little of it.
-
-    A graph is empty where no pair's gain exceeds the threshold of one with no edges.
-    """
+@pytest.mark.parametrize("one_entry", [False, True])
+def test_the_threshold_of_an_empty_graph(one_entry, n):
+    """At most alpha, and three standard errors; Bonferroni loses little of it."""
     random = np.random.default_rng(n)
     p, draws, alarms = 12, 3000, 0
     i, j = np.triu_indices(p, 1)
-    noise = Noise(n, p)
-    threshold = {"fwer": noise.family_wise(0.05), "fdr": noise.family_wise(0.05)}.get(
-        rule, Cut(noise).few
-    )
+    threshold = Noise(n, p, one_entry=one_entry).family_wise(0.05)
     for _ in range(draws):
         r = np.corrcoef(random.normal(size=(n, p)).T)[i, j]
         alpha = 2 * np.abs(r) / (1 + np.sqrt(1 + 4 * r**2))
-        alarms += (np.log1p(-(alpha**2)) + 2 * alpha * np.abs(r)).max() > threshold
+        alone = np.log1p(-(alpha**2)) + 2 * alpha * np.abs(r)
+        alarms += (alone if one_entry else -np.log1p(-(r**2))).max() > threshold
     error = np.sqrt(0.05 * 0.95 / draws)
     assert 0.05 - 4 * error <= alarms / draws <= 0.05 + 3 * error
-    for _ in range(20):
-        data = random.normal(size=(n, p))
-        model = GlobalGreedy(rule, gain="coordinate").fit(data)
-        gains = [step.score for step in model.path_ if step.added]
-        assert model.threshold_ == threshold or max(gains) > threshold
+
+
+@pytest.mark.parametrize("n", [10, 40, 400])
+@pytest.mark.parametrize("rule", ["fwer", "fdr", "auto"])
+@every_search
+def test_false_edges_on_an_empty_graph(make, rule, n):
+    """At most alpha, and three standard errors."""
+    random, draws = np.random.default_rng(n), 200
+    alarms = sum(len(make(rule).fit(random.normal(size=(n, 12))).edges_) > 0 for _ in range(draws))
+    assert alarms / draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
 
 
 def test_the_share_of_false_edges():
-    """A heuristic beyond the empty graph; here it keeps its word, to three standard errors."""
+    """At most alpha, and three standard errors."""
     truth, shares = edge_set(GRID.edges), []
     for seed in range(30):
         found = edge_set(
             GlobalGreedy(FDR(alpha=0.1)).fit(GRID.sample(800, random_state=seed)).edges_
         )
         shares.append(len(found - truth) / max(len(found), 1))
-    assert np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(30)
-    assert np.mean(shares) > 0.01
+    assert 0.0 < np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(30)
 
 
 def test_fdr_is_as_strict_as_the_number_of_edges_allows():
     model = GlobalGreedy(FDR(alpha=0.2)).fit(X)
-    noise, m = Noise(600, 16), len(model.edges_)
-    expected = noise.n_pairs * float(noise.chance(model.threshold_))
-    assert expected <= 0.2 * m * (1 + 1e-9)
+    noise, m = Noise(600, 16, one_entry=False), len(model.edges_)
+    assert noise.n_pairs * float(noise.chance(model.threshold_)) <= 0.2 * m * (1 + 1e-9)
     assert model.threshold_ < noise.family_wise(0.2)
+    q_value = model.to_frame()["q_value"]
+    assert q_value.max() <= 0.2
+    assert len(GlobalGreedy(FDR(alpha=q_value.max() * 0.999)).fit(X).edges_) < m
 
 
 # The extended BIC
@@ -432,62 +447,99 @@ def test_ebic_goes_on_where_the_refit_earns_more_than_the_gain():
 # Empirical Bayes
 
 
-def test_strong_edges_leave_room_and_weak_ones_do_not():
-    cut = Cut(Noise(1000, 50))
-    strong = np.linspace(0.4, 0.2, 50)
-    weak = np.concatenate([strong, np.linspace(0.04, cut.largest * 1.01, 30)])
-    high, _ = cut_between_noise_and_edges(cut, strong, strong)
-    low, chances = cut_between_noise_and_edges(cut, weak, weak)
-    assert high == pytest.approx(cut.largest, rel=1e-6)
-    assert cut.smallest <= low < high
-    assert (np.diff(chances) >= -1e-9).all()
+def scores_of(n_pairs, strengths, seed=0):
+    random = np.random.default_rng(seed)
+    means = np.concatenate([strengths, np.zeros(n_pairs - len(strengths))])
+    return np.abs(random.normal(means))
 
 
-@pytest.mark.parametrize("clear", [0, 1, 2])
-def test_too_few_clear_edges_to_learn_from(clear):
-    cut = Cut(Noise(1000, 50))
-    gains = np.concatenate([np.full(clear, 0.5), [cut.largest * 0.9]])
-    threshold, _ = cut_between_noise_and_edges(cut, gains, gains)
-    assert threshold == Noise(1000, 50).family_wise(0.05)
+def test_the_cut_is_in_the_gap_where_there_is_one():
+    for seed in range(10):
+        strong = learn_strengths(scores_of(2000, np.full(60, 8.0), seed), 2000)
+        mixed = np.concatenate([np.full(60, 8.0), np.linspace(1.5, 5.0, 120)])
+        weak = learn_strengths(scores_of(2000, mixed, seed), 2000)
+        assert 4.0 < strong.cut < 5.5
+        assert 2.0 < weak.cut < 3.2
+        assert strong.strengths.min() > 5.0
+        assert strong.n_edges == pytest.approx(60, rel=0.02)
 
 
-def test_auto_looks_no_further_than_one_false_edge():
+def test_local_fdr_is_the_share_of_noise():
+    """Where the mixture is known to be right, as many edges are false as it says."""
+    said, done = [], []
+    for seed in range(40):
+        means = np.concatenate([np.linspace(1.5, 6.0, 150), np.zeros(1350)])
+        scores = scores_of(1500, means[:150], seed)
+        mixture = learn_strengths(scores, 1500)
+        found = scores > mixture.cut
+        said.append(mixture.local_fdr(scores[found]).mean())
+        done.append((means[found] == 0).mean())
+    assert np.mean(done) == pytest.approx(np.mean(said), abs=0.05)
+    rate = mixture.local_fdr(np.linspace(0.0, 12.0, 200))
+    assert (np.diff(rate) <= 1e-12).all()
+    assert mixture.local_fdr(np.array([mixture.cut]))[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_noise_alone_has_the_family_wise_cut():
+    noise = special.ndtri(np.linspace(0.5, 0.9999, 1200))
+    cut = learn_strengths(noise, 1200).cut
+    assert cut == pytest.approx(-special.ndtri(0.05 / 1200 / 2))
+    for n_clear in (1, 2, 5):
+        assert cut < learn_strengths(np.append(noise, np.full(n_clear, 6.0)), 1200).cut + 0.2 < 6.0
+
+
+def test_scores_that_are_not_known_count_as_small():
+    scores = scores_of(2000, np.full(60, 8.0))
+    known = learn_strengths(scores, 2000)
+    part = learn_strengths(scores[scores > 3.0], 2000, least=3.0)
+    assert part.cut == pytest.approx(known.cut, abs=0.15)
+    assert part.n_edges == pytest.approx(known.n_edges, rel=0.05)
+
+
+def test_neighborhoods_look_no_further_than_one_false_edge():
+    model, noise = NeighborhoodGreedy().fit(X), Noise(600, 16, one_entry=False)
+    assert model.path_.threshold == noise.threshold(1 / noise.n_pairs) <= model.threshold_
+
+
+def test_what_is_known_of_each_edge():
     model = GlobalGreedy().fit(X)
-    noise = Noise(600, 16)
-    assert model.path_.threshold == noise.threshold(1 / noise.n_pairs)
-    upper = max(ebic_edge_threshold(600, 16, 1.0), noise.family_wise(0.05))
-    assert model.path_.threshold <= model.threshold_ <= upper
+    frame, graph = model.to_frame(), model.to_networkx()
+    assert frame.columns.tolist()[-2:] == ["probability", "q_value"]
+    assert (frame["probability"] >= 0.4).all()
+    assert (frame["q_value"] <= 1 - frame["probability"] + 1e-12).all()
+    for row in frame.itertuples():
+        assert graph.edges[row.source, row.target]["probability"] == row.probability
+    weakest = frame.sort_values("probability").iloc[0]
+    assert weakest["q_value"] == pytest.approx(1 - frame["probability"].mean())
+    assert model.selection_.learned["edges"] == pytest.approx(24, abs=6)
+    assert "probability" not in model.at(model.threshold_ * 2).to_frame()
 
 
-def test_auto_does_not_depend_on_how_far_the_path_goes():
-    moments = column_moments(X, assume_centered=False)
-    noise = Noise(600, 16)
-    cut = Cut(noise)
-    chosen = []
-    for end in (cut.smallest, cut.smallest / 10):
-        graphs = global_greedy(moments, end, 0.5)[0].graph_sequence()
-        chosen.append(cut_between_noise_and_edges(cut, graphs.gains, graphs.lower)[0])
-    assert chosen[0] == chosen[1]
+def test_the_default_is_a_fixed_point():
+    """At the graph of the threshold that was chosen the same cut follows."""
+    data = GaussianGraphicalModel.random(30, 3, 0.25, random_state=1).sample(150, random_state=1)
+    model = GlobalGreedy().fit(data)
+    noise = Noise(150, 30, one_entry=False)
+    assert model.selection_.learned["cut"] == pytest.approx(
+        float(noise.score(model.threshold_)), abs=0.2
+    )
 
 
 # Cross-validation
 
 
-def test_cv_is_the_held_out_likelihood_less_a_charge():
+def test_cv_is_the_held_out_likelihood():
     folds = KFold(3)
-    model = GlobalGreedy(CV(folds)).fit(X)
+    model = GlobalGreedy(CV(folds), shrinkage=0).fit(X)
     curve = model.selection_
-    # The first and the last point are where a fold ends.
-    for k in np.linspace(1, curve.row, 6).astype(int):
-        scores, edges = [], []
+    for k in np.linspace(0, curve.threshold.size - 1, 6).astype(int):
+        threshold = SoftThreshold(curve.threshold[k])
+        scores = []
         for train, test in folds.split(X):
-            fold = GlobalGreedy(float(curve.threshold[k])).fit(X[train])
+            fold = GlobalGreedy(threshold, shrinkage=0).fit(X[train])
             scores.append(fold.score(X[test]))
-            edges.append(len(fold.edges_))
-        charge = np.log(len(X)) / (2 * len(X)) * np.mean(edges)
-        assert curve.criterion[k] == pytest.approx(np.mean(scores) - charge, abs=1e-5)
+        assert curve.criterion[k] == pytest.approx(np.mean(scores), abs=1e-5)
     assert curve.criterion[curve.row] == curve.criterion.max()
-    assert model.threshold_ > curve.threshold[-1]
 
 
 # StARS
@@ -540,7 +592,7 @@ def test_stars_is_the_definition(make):
     model = make(StARS(0.03, n_subsamples=5, random_state=7)).fit(data)
     random = np.random.RandomState(7)
     parts = [data[np.sort(random.permutation(400)[:200])] for _ in range(5)]
-    paths = [make(FWER(alpha=0.999999)).fit(part) for part in parts]
+    paths = [make(0.001).fit(part) for part in parts]
     curve = model.selection_
     # Down to where these paths go.
     shown = curve.threshold >= max(path.path_.threshold for path in paths)

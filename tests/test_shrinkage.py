@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.covariance import OAS, ledoit_wolf_shrinkage
 from sklearn.model_selection import KFold
@@ -23,8 +24,9 @@ from sparsistent.core.moments import shrunk
 from sparsistent.core.tables import Table
 from sparsistent.estimators.base import fit_on
 from sparsistent.greedy import covariance_rows, neighborhood
-from sparsistent.selection import held_out
-from sparsistent.selection.held_out import HeldOut, Trace, held_out_choice
+from sparsistent.greedy.units import SoftThreshold
+from sparsistent.selection import cross_validation, held_out
+from sparsistent.selection.held_out import HeldOut, held_out_shrinkage
 
 CHAIN = GaussianGraphicalModel.chain(8, 0.6)
 X = CHAIN.sample(300, random_state=0) * [1, 20, 0.05, 3, 1, 1, 7, 1] + np.arange(8)
@@ -140,9 +142,10 @@ def test_auto_finds_a_share(estimator):
     assert few.shrinkage_ > model.shrinkage_
 
 
+@pytest.mark.filterwarnings("ignore:columns have heavy tails")
 @every_estimator
 def test_auto_predicts_better_than_nothing_and_than_everything(estimator):
-    """Few rows with heavy tails; for the searches, together with the threshold."""
+    """Few rows with heavy tails."""
     truth = GaussianGraphicalModel.random(25, 4, 0.2, random_state=0)
     rng = np.random.default_rng(0)
     rows = truth.sample(2060, random_state=1)
@@ -152,7 +155,7 @@ def test_auto_predicts_better_than_nothing_and_than_everything(estimator):
     if isinstance(estimator, FixedGraph):
         model.set_params(edges=truth.edges)
     else:
-        model.set_params(threshold="cv")
+        model.set_params(threshold="ebic")
     scores = {}
     for shrinkage in (0, "auto", 1):
         scores[shrinkage] = clone(model).set_params(shrinkage=shrinkage).fit(train).score(test)
@@ -189,7 +192,6 @@ def test_auto_with_holes(missing):
         ({"shrinkage": 1.5}, r"'shrinkage'.*\[0.0, 1.0\]"),
         ({"shrinkage": np.nan}, "'shrinkage'"),
         ({"shrinkage": True}, "'shrinkage'"),
-        ({"shrinkage": None}, "'shrinkage'"),
         ({"shrinkage": "lw"}, "'shrinkage'.*'auto'|'ledoit-wolf'|'oas'"),
         ({"shrinkage": "ledoit-wolf", "correlation": "kendall"}, "needs a complete table"),
     ],
@@ -227,65 +229,84 @@ def test_held_out_scores():
         assert score == pytest.approx(model.score(X[200:]), abs=1e-7)
 
 
-def test_the_best_share_of_a_complete_graph():
+def test_the_scores_of_a_complete_graph():
     """Against scores of inverses, share by share."""
     folds = list(KFold(5).split(X[:40]))
-    parts = held_out._parts(Table(X[:40]), folds)
-    found = held_out._best_of_complete_graph(parts)
-    scores = []
-    for share in np.linspace(0.01, 0.99, 99):
-        total = 0.0
-        for learn, score in folds:
-            rest = X[learn]
-            test = (X[score] - rest.mean(axis=0)) / rest.std(axis=0)
-            S = (1 - share) * np.corrcoef(rest.T) + share * np.eye(8)
-            theta = np.linalg.inv(S)
-            total += np.linalg.slogdet(theta)[1] - np.trace(theta @ test.T @ test) / len(test)
-        scores.append(total)
-    assert found == pytest.approx(np.linspace(0.01, 0.99, 99)[np.argmax(scores)])
+    parts = held_out.parts_of(Table(X[:40]), folds)
+    shares = held_out.COMPLETE_SHARES
+    found = held_out.complete_scores(parts, shares)
+    for row, (learn, score) in zip(found, folds, strict=True):
+        rest = X[:40][learn]
+        for k in range(0, shares.size, 5):
+            S = np.cov(rest.T, bias=True)
+            S = (1 - shares[k]) * S + shares[k] * np.diag(np.diag(S))
+            law = multivariate_normal(rest.mean(axis=0), S)
+            assert row[k] == pytest.approx(law.logpdf(X[:40][score]).mean(), rel=1e-9)
+    best = held_out.best_complete_share(parts)
+    assert best == shares[found.mean(axis=0).argmax()]
+    assert not np.isfinite(
+        held_out.complete_scores(
+            held_out.parts_of(Table(X[:8]), [(np.arange(4), np.arange(4, 8))]), np.array([0.0])
+        )
+    ).any()
 
 
-def test_curves_of_folds_meet_at_common_thresholds():
-    traces = [
-        Trace(np.array([1.0, 0.5, last]), np.arange(3.0), np.array([-9.0, -8.0, -7.0 - last]))
-        for last in (0.1, 0.2, 0.4)
-    ]
-    curve = held_out._compare(0.0, traces, charge=0.5)
-    assert curve.thresholds[0] == 1.0
-    assert curve.thresholds[-1] == 0.2  # as far as most of them go
-    assert curve.n_edges[:, 0].tolist() == [0, 0, 0]
-    assert curve.n_edges[:, -1].tolist() == [2, 2, 2]
-    assert curve.criterion[-1] == pytest.approx(-7 - 0.7 / 3 - 0.5 * 2)
+def test_curves_of_folds_are_compared_where_all_have_an_estimate():
+    thresholds = np.array([1.0, 0.5, 0.2, 0.1])
+    traces = [[-9.0, -8.0, -7.0, -6.0], [-9.0, -9.5, -8.0], [-9.0, -8.0, -6.0, -9.0]]
+    curve = cross_validation.compare(0.0, thresholds, traces)
+    assert curve.thresholds.tolist() == [1.0, 0.5, 0.2]
+    assert curve.criterion.tolist() == [-9.0, -8.5, -7.0]
+    assert curve.best == -7.0
+
+
+def test_a_ladder_ends_when_its_score_has_fallen():
+    """And not where the first thresholds leave no edge, so that scores are equal."""
+    scores = [-5.0] * 12
+    assert not cross_validation.is_past_best(scores)
+    scores += [-4.0, -4.5, -4.6, -4.7, -4.8]
+    assert not cross_validation.is_past_best(scores)
+    scores.append(-4.9)
+    assert cross_validation.is_past_best(scores)
 
 
 def test_an_edge_must_pay_for_itself():
-    """The charge decides between two estimates with nearly the same score."""
-    table = Table(X)
+    """With shrinkage="auto" the charge decides between two graphs with nearly the same score."""
+    more = np.array([*CHAIN.edges, [0, 4], [1, 6]])
+    seen = []
 
     def run(moments, recorder):
-        recorder(fit_on(moments, CHAIN.edges), 0.2)
-        recorder(fit_on(moments, np.array([*CHAIN.edges, [0, 4], [1, 6]])), 0.1)
+        # Each share has the larger graph but one, which is not the best without the charge.
+        seen.append(moments.shrinkage)
+        is_small = len(set(seen)) == 2
+        recorder(fit_on(moments, CHAIN.edges if is_small else more))
 
-    selection = held_out_choice(table, run, list(KFold(5).split(X)), [0.0]).selection("CV()")
-    assert selection.chosen >= 0.2
+    share = held_out_shrinkage(Table(X), run, list(KFold(5).split(X)))
+    assert share == sorted(set(seen), reverse=True)[1]
 
 
 @every_greedy
 def test_cv_chooses_threshold_and_shrinkage_together(estimator):
-    both = clone(estimator).set_params(threshold="cv", shrinkage="auto").fit(X)
-    assert both.edges_.tolist() == CHAIN.edges.tolist()
+    both = clone(estimator).set_params(threshold="cv").fit(X)
+    chain = set(map(tuple, CHAIN.edges.tolist()))
+    assert chain <= set(map(tuple, both.edges_.tolist()))
     assert both.selection_.rule == "CV()"
     assert both.selection_.chosen == both.threshold_
-    assert "less log n/2n for each edge" in both.selection_.meaning
+    assert isinstance(both.threshold_, SoftThreshold)
+    assert both.selection_.meaning == "held-out log-likelihood of a row"
     curve = both.selection_.to_frame()
     assert curve["threshold"].is_monotonic_decreasing
     assert curve["criterion"].idxmax() == both.selection_.row
-    again = clone(both).set_params(threshold=CV(n_jobs=2)).fit(X)
+    again = clone(both).set_params(threshold=CV(n_jobs=2), shrinkage="auto").fit(X)
     assert again.shrinkage_ == both.shrinkage_
     assert np.array_equal(again.precision_, both.precision_)
-    fixed = clone(both).set_params(shrinkage=0.1).fit(X)
-    assert fixed.shrinkage_ == 0.1
-    assert fixed.selection_.criterion.max() <= both.selection_.criterion.max() + 1e-9
+    numbers = clone(both).set_params(threshold=both.threshold_, shrinkage=both.shrinkage_).fit(X)
+    assert np.array_equal(numbers.edges_, both.edges_)
+    np.testing.assert_allclose(numbers.precision_, both.precision_, rtol=1e-7)
+    for share in (0, 0.1):
+        fixed = clone(both).set_params(shrinkage=share).fit(X)
+        assert fixed.shrinkage_ == share
+        assert fixed.selection_.criterion.max() <= both.selection_.criterion.max() + 1e-9
 
 
 @pytest.mark.parametrize("threshold", ["auto", "fwer", "fdr", "ebic", "cv", "stars"])
@@ -298,31 +319,59 @@ def test_no_rule_minds_that_nothing_is_left(estimator, threshold):
 @every_greedy
 def test_cv_scores_what_an_estimator_would(estimator):
     """The criterion at the chosen threshold, by fitting each fold anew."""
-    model = clone(estimator).set_params(threshold="cv", shrinkage=0.2).fit(X)
-    scores, edges = [], []
-    for learn, score in KFold(5).split(X):
-        fold = clone(estimator).set_params(threshold=model.threshold_, shrinkage=0.2)
-        fold.fit(X[learn])
-        scores.append(fold.score(X[score]))
-        edges.append(len(fold.edges_))
-    n = len(X)
-    expected = np.mean(scores) - np.log(n) / (2 * n) * np.mean(edges)
-    selection = model.selection_
-    assert selection.criterion[selection.row] == pytest.approx(expected, abs=1e-6)
+    for exclude in ([], [(0, 7)]):
+        model = clone(estimator).set_params(threshold="cv", shrinkage=0.2, exclude=exclude).fit(X)
+        scores = []
+        for learn, score in KFold(5).split(X):
+            fold = clone(model).set_params(threshold=model.threshold_)
+            scores.append(fold.fit(X[learn]).score(X[score]))
+        selection = model.selection_
+        found = selection.criterion[selection.row]
+        assert found == pytest.approx(np.mean(scores), abs=1e-6)
 
 
 @every_greedy
-def test_cv_finds_the_graph_and_not_more(estimator):
-    """Where held-out likelihood alone keeps edges that are of no use."""
+def test_cv_predicts_better_than_a_graph_that_is_to_be_read(estimator):
     truth = GaussianGraphicalModel.grid(5, 5, 0.2)
-    model = clone(estimator).set_params(threshold="cv")
-    false = missed = 0
     for seed in range(3):
-        result = compare_graphs(model.fit(truth.sample(2000, random_state=seed)), truth)
-        false += result.false_positives
-        missed += result.false_negatives
-    assert missed == 0
-    assert false <= 3
+        train, test = np.split(truth.sample(1100, random_state=seed), [100])
+        scores = {}
+        for rule in ("cv", "ebic"):
+            scores[rule] = clone(estimator).set_params(threshold=rule).fit(train).score(test)
+        assert scores["cv"] > scores["ebic"]
+
+
+@every_greedy
+def test_cv_misses_no_edge(estimator):
+    """It may have others that are of little use, all of them weaker."""
+    truth = GaussianGraphicalModel.grid(5, 5, 0.2)
+    for seed in range(3):
+        model = clone(estimator).set_params(threshold="cv")
+        model.fit(truth.sample(2000, random_state=seed))
+        assert compare_graphs(model, truth).false_negatives == 0
+        weight = np.abs(model.precision_)
+        i, j = truth.edges.T
+        present = weight[i, j].min()
+        weight[i, j] = weight[j, i] = 0.0
+        np.fill_diagonal(weight, 0.0)
+        assert weight.max() < present
+
+
+def test_cv_takes_all_pairs_where_they_predict_best():
+    """A dense precision and many rows: no pair can be spared."""
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(8, 8))
+    S = factor @ factor.T + 0.1 * np.eye(8)
+    rows = rng.multivariate_normal(np.zeros(8), S, 3000)
+    model = GlobalGreedy("cv").fit(rows)
+    assert len(model.edges_) == 28
+    assert model.certificate_ <= 1e-9
+    S = np.cov(rows.T, bias=True)
+    shrunken = (1 - model.shrinkage_) * S + model.shrinkage_ * np.diag(np.diag(S))
+    np.testing.assert_allclose(model.covariance_, shrunken, rtol=1e-9)
+    assert len(model.path_.edges(model.threshold_)) == 28
+    part = GlobalGreedy("cv", exclude=[(0, 1)]).fit(rows)
+    assert [0, 1] not in part.edges_.tolist()
 
 
 @every_greedy

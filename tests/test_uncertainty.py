@@ -25,8 +25,8 @@ CHAIN = GaussianGraphicalModel.chain(6, 0.5)
 NAMES = ["age", "bmi", "dose", "expr", "flow", "gene"]
 X = CHAIN.sample(300, random_state=0)
 frame = pd.DataFrame(X, columns=NAMES)
-COLUMNS = ["source", "target", "partial_correlation", "lower", "upper", "share", "selected"]
-DETAILS = ["sign_share", "lower_on_selected", "upper_on_selected", "p_ignoring_selection"]
+COLUMNS = ["source", "target", "partial_correlation", "2.5%", "97.5%", "share", "selected"]
+DETAILS = ["sign_share", "2.5%_on_selected", "97.5%_on_selected", "p_ignoring_selection"]
 every_search = pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
 
 
@@ -137,7 +137,10 @@ def test_a_graph_that_is_known_has_intervals_too():
 
 
 def test_coverage():
-    """Of 95% intervals on the selected graph; three standard errors of what is counted here."""
+    """Percentiles on the selected graph cover where every edge is found, as here in each draw.
+
+    Three standard errors of what is counted here.
+    """
     truth = GaussianGraphicalModel.chain(5, 0.4)
     root = np.sqrt(np.diag(truth.precision))
     partial = -truth.precision / np.outer(root, root)

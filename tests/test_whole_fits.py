@@ -35,6 +35,9 @@ def fitted_names(model):
     return {name for name in vars(model) if name.endswith("_")}
 
 
+# Python drops an exception that is raised in a finaliser or in a callback of the garbage collector,
+# such as hypothesis has; the fit then goes on, and must be whole.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that interrupts")
 @pytest.mark.parametrize(
     ("estimator", "table"),
@@ -205,12 +208,13 @@ def test_a_pickle_has_everything():
 
 def test_an_estimator_has_few_parameters():
     assert len(inspect.signature(GlobalGreedy).parameters) <= 15
-    assert len(inspect.signature(NeighborhoodGreedy).parameters) <= 15
+    assert len(inspect.signature(NeighborhoodGreedy).parameters) <= 16
 
 
 @pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
 def test_what_ran_is_recorded(make):
-    assert make().fit(X).gain_ == "coordinate"
+    assert make("ebic").fit(X).gain_ == "coordinate"
+    assert make().fit(X).gain_ == ("profile" if make is GlobalGreedy else "coordinate")
     assert make().fit(STEEP).gain_ == "profile"
     assert make(gain="coordinate").fit(STEEP).gain_ == "coordinate"
     model = make(EBIC(gamma=1.0)).fit(X)

@@ -10,11 +10,16 @@ if TYPE_CHECKING:
     from sparsistent.estimators.fixed_graph import FixedGraph
     from sparsistent.estimators.global_greedy import GlobalGreedy
     from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
-    from sparsistent.greedy.neighborhood import AbsoluteThreshold
+    from sparsistent.greedy.units import (
+        AbsoluteThreshold,
+        ProfileThreshold,
+        SoftThreshold,
+        TestedThreshold,
+    )
     from sparsistent.models import GaussianGraphicalModel
     from sparsistent.scores import compare_graphs
     from sparsistent.selection import CV, EBIC, FDR, FWER, Auto, Paper, Rule, StARS
-    from sparsistent.uncertainty import bootstrap, stability_selection
+    from sparsistent.uncertainty import bootstrap, edge_intervals, stability_selection
 
 __version__ = "0.1.0"
 
@@ -30,21 +35,29 @@ __all__ = [
     "GlobalGreedy",
     "NeighborhoodGreedy",
     "Paper",
+    "ProfileThreshold",
     "Rule",
+    "SoftThreshold",
     "StARS",
+    "TestedThreshold",
     "bootstrap",
     "compare_graphs",
+    "edge_intervals",
     "stability_selection",
 ]
 
 _HOMES = {
-    "AbsoluteThreshold": "sparsistent.greedy.neighborhood",
+    "AbsoluteThreshold": "sparsistent.greedy.units",
     "FixedGraph": "sparsistent.estimators.fixed_graph",
     "GaussianGraphicalModel": "sparsistent.models",
     "GlobalGreedy": "sparsistent.estimators.global_greedy",
     "NeighborhoodGreedy": "sparsistent.estimators.neighborhood_greedy",
+    "ProfileThreshold": "sparsistent.greedy.units",
+    "SoftThreshold": "sparsistent.greedy.units",
+    "TestedThreshold": "sparsistent.greedy.units",
     "bootstrap": "sparsistent.uncertainty",
     "compare_graphs": "sparsistent.scores",
+    "edge_intervals": "sparsistent.uncertainty",
     "stability_selection": "sparsistent.uncertainty",
 }
 

@@ -363,10 +363,9 @@ OPTIONS = corpus(
     *out_of_range("combine", ("xor", "AND", None, True, np.logical_or), "'and'", fit_nodes),
     *out_of_range("correlation", ("Pearson", "rank", None, 0), "'kendall'"),
     *out_of_range("missing", ("drop", None, True, np.nan), "'pairwise'"),
-    *out_of_range(
-        "shrinkage", (-0.1, 1.1, np.nan, np.inf, None, True, "lw", [0.1]), r"\[0.0, 1.0\]"
-    ),
+    *out_of_range("shrinkage", (-0.1, 1.1, np.nan, np.inf, True, "lw", [0.1]), r"\[0.0, 1.0\]"),
     *out_of_range("assume_centered", ("yes", None, 2), "bool"),
+    *out_of_range("autocorrelated", ("yes", None, 2), "bool"),
     *out_of_range("covariance", ("Precomputed", "empirical", S, True), "'precomputed'"),
     *out_of_range("sparse_output", ("yes", None), "bool"),
     *out_of_range("verbose", ("yes", -1, None), "'verbose'|'auto'|int"),

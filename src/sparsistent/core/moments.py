@@ -86,7 +86,8 @@ class Moments:
     ``unit`` has the standardised columns as rows, so that a correlation is the product of two; what
     is no table of products has none and comes with ``given_correlation``. Rows have norm one, or
     √(1 − s) where correlations are shrunk by the share s: the diagonal is one all the same.
-    ``known`` has the correlations of pairs that somebody has asked for.
+    ``known`` has the correlations of pairs that were asked for. Between independent
+    variables a correlation has a variance of ``noise_factor`` / ``n_samples``.
     """
 
     location: Array
@@ -95,6 +96,7 @@ class Moments:
     unit: Array | None
     given_correlation: Array | None = None
     shrinkage: float = 0.0
+    noise_factor: float = 1.0
     known: KnownPairs = field(init=False, repr=False, compare=False, default_factory=KnownPairs)
 
     @cached_property
@@ -106,6 +108,14 @@ class Moments:
         large = self.unit.size * len(self.unit) > LARGE_PRODUCT
         with all_blas_threads() if large else nullcontext():
             return _products(self.unit)
+
+    @property
+    def n_effective(self) -> float | None:
+        """The number of independent Gaussian samples whose correlations are as noisy."""
+        if self.n_samples is None:
+            return None
+        # Two samples say nothing of a correlation; with fewer, criteria have no meaning.
+        return max(self.n_samples / self.noise_factor, min(self.n_samples, 2.0))
 
     @property
     def has_all(self) -> bool:

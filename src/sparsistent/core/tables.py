@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-from sparsistent.core import incomplete, ranks
+from sparsistent.core import effective_samples, incomplete, ranks
+from sparsistent.core.effective_samples import NoiseFactors
 from sparsistent.core.moments import Array, Moments, column_moments
 from sparsistent.core.repair import LEAST_EIGENVALUE, nearest_correlation, smallest_eigenvalue
 
@@ -36,7 +38,7 @@ class Table:
     ``correlation`` is "pearson", "spearman", "kendall" or "nonparanormal", ``missing`` is "error",
     "pairwise" or "em". There are weights for Pearson's correlations alone, and no EM for those of
     Spearman and Kendall. Where some of the rows that were given are left out, ``places`` says for
-    each of them where it stands, or -1.
+    each of them where it stands, or -1. Rows may depend on those before them if ``autocorrelated``.
     """
 
     values: NDArray[np.floating]
@@ -45,6 +47,7 @@ class Table:
     assume_centered: bool = False
     weight: Array | None = None
     places: NDArray[np.int64] | None = None
+    autocorrelated: bool = False
 
     @property
     def is_ranked(self) -> bool:
@@ -69,14 +72,62 @@ class Table:
 
         Where they are to be scored, a column of a complete table may be constant.
         """
+        table = self.rows(which)
         try:
-            moments = self.rows(which).moments()
+            moments = table.moments()
         except incomplete.NoLikelihoodError as error:
             raise PartError([error.column]) from error
         constant = np.flatnonzero(moments.scale == 0)
         if constant.size and not (scored and moments.unit is not None):
             raise PartError(constant.tolist())
-        return moments if scored else repaired(moments)
+        if scored:
+            return moments
+        return replace(repaired(moments), noise_factor=table.noise_factors(moments).product)
+
+    def noise_factors(self, moments: Moments) -> NoiseFactors:
+        """By how much correlations are noisier than those of independent Gaussian rows.
+
+        The moments are those of this table, in which no column is constant.
+        """
+        p = moments.scale.size
+        asked = effective_samples.columns_asked(p)
+        Z, R = self._standardised(moments, asked), moments.among(asked[None])[0]
+        by_ranks = self.correlation in ("spearman", "kendall")
+        powers = effective_samples.RANK_SQUARES if by_ranks else effective_samples.GAUSSIAN_SQUARES
+        serial = effective_samples.serial_factor(Z, p) if self.autocorrelated else 1.0
+        assert moments.n_samples is not None
+        n = moments.n_samples / serial
+        tails = effective_samples.tails_factor(Z, R, n, p, powers)
+        if self.correlation == "kendall":
+            tails = 1.0 + 1.5 * (tails - 1.0)
+            return NoiseFactors(effective_samples.kendall_factor(self.values), tails, serial)
+        return NoiseFactors(np.pi**2 / 9.0 if by_ranks else 1.0, tails, serial)
+
+    def _standardised(self, moments: Moments, columns: NDArray[np.int64]) -> Array:
+        """Some columns with mean zero and variance one, as rows: values, normal scores or ranks.
+
+        Of weights they have the root, so that products of four have their squares, as the variance
+        of a weighted mean has.
+        """
+        n = len(self.values)
+        share = np.full(n, 1.0 / n) if self.weight is None else self.weight / self.weight.sum()
+        unit = moments.unit
+        if unit is None:
+            unit = self._observed(columns) * np.sqrt(share)
+        elif columns.size < len(unit):
+            unit = unit[columns]
+        return np.asarray(unit * (n / np.sum(share**2)) ** 0.25)
+
+    def _observed(self, columns: NDArray[np.int64]) -> Array:
+        """Some columns, standardised by the values that are not missing."""
+        X = np.asarray(self.values[:, columns], np.float64)
+        centered = self.assume_centered and not self.is_ranked
+        if self.correlation == "nonparanormal":
+            X = ranks.normal_scores(X)
+        elif self.is_ranked:
+            X = stats.rankdata(X, axis=0, nan_policy="omit")
+        mean, scale = incomplete.observed_moments(X, assume_centered=centered, weight=self.weight)
+        return np.asarray(((X - mean) / scale).T)
 
     def moments(self, report: Progress | None = None) -> Moments:
         """The moments, whose correlations may still need `repaired`.

@@ -38,7 +38,7 @@ from sparsistent.optional import optional_import
 from sparsistent.selection.held_out import (
     Recorder,
     folds_of,
-    held_out_choice,
+    held_out_shrinkage,
     rows_to_hold_out,
 )
 from sparsistent.selection.rules import Number
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Correlation = Literal["pearson", "spearman", "kendall", "nonparanormal"]
 Missing = Literal["error", "pairwise", "em"]
-Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"]
+Shrinkage = float | Literal["auto", "ledoit-wolf", "oas"] | None
 
 # Folds by which shrinkage="auto" holds rows out.
 FOLDS = 5
@@ -71,8 +71,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "correlation": [StrOptions({"pearson", "spearman", "kendall", "nonparanormal"})],
         "missing": [StrOptions({"error", "pairwise", "em"})],
-        "shrinkage": [Number(Real, 0, 1, closed="both"), StrOptions({"auto", *FORMULAS})],
+        "shrinkage": [Number(Real, 0, 1, closed="both"), StrOptions({"auto", *FORMULAS}), None],
         "assume_centered": ["boolean"],
+        "autocorrelated": ["boolean"],
         "covariance": [StrOptions({"precomputed"}), None],
         "n_samples": [Number(Integral, 1, None, closed="left"), None],
         "sparse_output": ["boolean"],
@@ -85,8 +86,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         correlation: Correlation = "pearson",
         missing: Missing = "error",
-        shrinkage: Shrinkage = 0.0,
+        shrinkage: Shrinkage = None,
         assume_centered: bool = False,
+        autocorrelated: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
@@ -97,6 +99,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.shrinkage = shrinkage
         self.assume_centered = assume_centered
+        self.autocorrelated = autocorrelated
         self.covariance = covariance
         self.n_samples = n_samples
         self.sparse_output = sparse_output
@@ -167,12 +170,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Moments:
         """The moments to work with, by the parameter ``shrinkage``."""
         if not isinstance(self.shrinkage, str):
-            return self._shrink_by(float(self.shrinkage), moments)
+            return self._shrink_by(float(self.shrinkage or 0.0), moments)
         if self.shrinkage != "auto":
             return self._shrink_by(formula_shrinkage(self.shrinkage, moments, table), moments)
         rows = rows_to_hold_out(table, "shrinkage='auto'")
-        choice = held_out_choice(rows, self._record, folds_of(rows, FOLDS), report=report)
-        return self._shrink_by(choice.shrinkage, moments)
+        share = held_out_shrinkage(rows, self._record, folds_of(rows, FOLDS), report)
+        return self._shrink_by(share, moments)
 
     def _shrink_by(self, share: float, moments: Moments) -> Moments:
         self.shrinkage_ = share
@@ -191,6 +194,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.edges_ = edges
         self.certificate_ = certificate
         self.location_ = moments.location
+        self.n_effective_ = moments.n_effective
         self._moments_ = moments
         i, j = precision.tocoo().coords
         self._precision_ = precision.copy()
@@ -277,7 +281,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         pandas.DataFrame
             ``source`` and ``target`` (column names), ``partial_correlation`` (signed), ``weight``
-            (its absolute value) and ``precision`` (the entry of ``precision_``).
+            (its absolute value) and ``precision`` (the entry of ``precision_``). After "auto" also
+            ``probability`` (that there is an edge) and ``q_value`` (the mean chance of noise among
+            the edges that are at least as likely), after "fdr" a ``q_value``.
 
         Examples
         --------
@@ -299,6 +305,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 "partial_correlation": partial,
                 "weight": np.abs(partial),
                 "precision": values,
+                **self._judgements(),
             }
         )
         return frame.sort_values("weight", ascending=False, kind="stable", ignore_index=True)
@@ -320,15 +327,23 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         names = node_names(self)
         graph = nx.Graph()
         graph.add_nodes_from(names)
-        for (i, j), value, partial in zip(self.edges_, *self._edge_values(), strict=True):
+        judgements = self._judgements()
+        for k, ((i, j), value, partial) in enumerate(
+            zip(self.edges_, *self._edge_values(), strict=True)
+        ):
             graph.add_edge(
                 names[i],
                 names[j],
                 partial_correlation=float(partial),
                 weight=abs(float(partial)),
                 precision=float(value),
+                **{name: float(values[k]) for name, values in judgements.items()},
             )
         return graph
+
+    def _judgements(self) -> dict[str, Array]:
+        """What is known of each edge besides its estimate, by name."""
+        return {}
 
     def _edge_values(self) -> tuple[Array, Array]:
         """The precision's entries and the partial correlations of the edges."""

@@ -25,15 +25,15 @@ class FixedGraph(GraphEstimator):
         (`sparsistent.graph_kinds` describes each). All other partial correlations are zero. An
         estimator is refused, because ``sklearn.base.clone`` would clone it without its fit: pass
         ``model.edges_``, or ``model.to_networkx()`` to go by column names.
-    correlation, missing, shrinkage, assume_centered, covariance, n_samples
+    correlation, missing, shrinkage, assume_centered, autocorrelated, covariance, n_samples
         As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
 
     Attributes
     ----------
-    precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
-    feature_names_in_
+    precision_, covariance_, edges_, location_, shrinkage_, n_effective_, certificate_,\
+    n_features_in_, feature_names_in_
         As in :class:`GlobalGreedy`.
 
     Examples
@@ -61,8 +61,9 @@ class FixedGraph(GraphEstimator):
         *,
         correlation: Correlation = "pearson",
         missing: Missing = "error",
-        shrinkage: Shrinkage = 0.0,
+        shrinkage: Shrinkage = None,
         assume_centered: bool = False,
+        autocorrelated: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
@@ -74,6 +75,7 @@ class FixedGraph(GraphEstimator):
             missing=missing,
             shrinkage=shrinkage,
             assume_centered=assume_centered,
+            autocorrelated=autocorrelated,
             covariance=covariance,
             n_samples=n_samples,
             sparse_output=sparse_output,
@@ -96,4 +98,4 @@ class FixedGraph(GraphEstimator):
     def _record(self, moments: Moments, recorder: Recorder) -> None:
         edges = edge_indices(self.edges, column_names(self))
         with suppress(NoEstimateError):
-            recorder(fit_on(moments, edges), 1.0)
+            recorder(fit_on(moments, edges))

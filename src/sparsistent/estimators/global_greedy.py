@@ -18,7 +18,7 @@ class GlobalGreedy(GreedySearch):
 
     Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
     takes out the edges that have become superfluous. What comes back is the maximum-likelihood
-    estimate on the graph that was found: nothing is shrunk, unless you say so.
+    estimate on the graph that was found: nothing is shrunk, unless you say so, or choose "cv".
 
     Parameters
     ----------
@@ -26,15 +26,15 @@ class GlobalGreedy(GreedySearch):
         A pair must lower the loss by more than this to become an edge: the paper's ε. Or a rule
         that chooses it, by name or as an object with parameters, such as ``EBIC(gamma=1.0)``:
 
-        - "auto", :class:`Auto`: where an edge becomes likelier than noise, judged by the clear
-          edges; on an empty graph any false edge has a chance of about 0.05 at most
-        - "fwer", :class:`FWER`: on an empty graph any false edge has a chance of at most
-          ``alpha``; on a graph with edges of more than that
-        - "fdr", :class:`FDR`: about a share ``alpha`` of the edges is false; a heuristic beyond an
-          empty graph
+        - "auto", :class:`Auto`: where an edge becomes likelier than noise, given how strong edges
+          are; on an empty graph any false edge has a chance of about 0.05
+        - "fwer", :class:`FWER`: edges that pass a test, such that any false one has a chance of at
+          most about ``alpha``
+        - "fdr", :class:`FDR`: edges that pass a test, such that at most about a share ``alpha`` of
+          them is false
         - "ebic", :class:`EBIC`: the least extended BIC on the path, with ``gamma``
-        - "cv", :class:`CV`: the best held-out likelihood, less what BIC charges for each edge; for
-          prediction, together with ``shrinkage="auto"``
+        - "cv", :class:`CV`: the best held-out likelihood, for prediction. It chooses the shrinkage
+          too, and shrinks the edges: the graph has many weak ones
         - "stars", :class:`StARS`: subsamples disagree about at most a share ``beta`` of the pairs
         - :class:`Paper`: c·d·log p/n
         - a :class:`Rule` of your own
@@ -46,10 +46,11 @@ class GlobalGreedy(GreedySearch):
         the precision. With "profile" all other entries follow, for edges that come as for those
         that go; edges are swapped, too, and from an over-dense graph the search cuts back. It looks
         for the graph that minimises L + ε|E|, starts at the paper's result and never ends with
-        more than that: better, and slower, where variables are strongly correlated. "auto" looks
-        at the sample alone: it is "profile" where there are at most 256 variables, at least twice
-        as many samples, and some variable of which the others explain more than four fifths.
-        Otherwise it is "coordinate". What ran is in ``gain_``.
+        more than that: better, and slower, where variables are strongly correlated. "auto" is
+        "profile" where there are at most 256 variables, at least twice as many samples, and some
+        variable of which the others explain more than four fifths; and for the rule "auto", up to
+        256 variables. Otherwise it is "coordinate". What ran is in ``gain_``. "cv" makes no use of
+        gains.
     include, exclude : sequence of pairs or graph, default=()
         Edges that are in the graph from the start and stay, and pairs that never become edges: by
         column index or name, or a graph as :class:`FixedGraph` takes it.
@@ -59,12 +60,16 @@ class GlobalGreedy(GreedySearch):
     missing : {"error", "pairwise", "em"}, default="error"
         What to do about NaN: refuse it; take each correlation from the rows that have both values;
         or find the most likely means and covariances of a Gaussian.
-    shrinkage : float, "auto", "ledoit-wolf" or "oas", default=0
+    shrinkage : float, "auto", "ledoit-wolf", "oas" or None, default=None
         All correlations are multiplied by one minus this share, between 0 and 1: for prediction,
         for heavy tails, and for more columns than rows. "auto" finds the share under which rows
-        that were held out are most likely; the other two are formulas.
+        that were held out are most likely; the next two are formulas. None is 0, but with
+        ``threshold="cv"`` it is "auto".
     assume_centered : bool, default=False
         Whether the columns have mean zero already.
+    autocorrelated : bool, default=False
+        Whether rows may depend on the rows before them, as in a time series: correlations are then
+        noisier than those of as many independent rows, and rules are told so by ``n_effective_``.
     covariance : None or "precomputed", default=None
         "precomputed" means that X is a covariance or correlation matrix.
     n_samples : int, optional
@@ -91,21 +96,29 @@ class GlobalGreedy(GreedySearch):
         Column means.
     shrinkage_ : float
         The shrinkage used.
+    n_effective_ : float or None
+        The number of independent Gaussian rows of equal weight whose correlations are as noisy as
+        these: what rules take as the number of samples. Less than the number of rows with weights,
+        missing values, ranks, autocorrelated rows, or tails that are clearly heavy in several
+        columns at once; else equal to it. ``n_samples`` where X is a covariance.
     threshold_ : float
-        The threshold used. Passed as ``threshold`` it gives the same graph.
+        The threshold used. Passed as ``threshold``, with ``shrinkage_`` as ``shrinkage``, it gives
+        the same graph: "auto", "fwer", "fdr" and "cv" choose numbers with a unit,
+        :class:`ProfileThreshold`, :class:`TestedThreshold` and :class:`SoftThreshold`.
     gain_ : {"coordinate", "profile"}
         The gain used. Where the search with profile gains has no estimate, it is "coordinate".
     rule_ : Rule or None
         The rule that chose the threshold; None where it was a number.
     selection_ : Selection
-        The curve on which a rule chose it. With profile gains "ebic" charges each edge in the
-        search itself; the other rules choose among coordinate gains, and the search uses the gain
-        of the same correlation after a refit.
-    path_ : Path or ProfilePath
-        Every step of the search, which a rule may have taken further than to ``threshold_``; gives
-        the graph at any threshold from its end on, ``path_.edges(0.1)``, and all of them as a
-        table, ``path_.to_frame()``. With profile gains it is the best graph at that threshold of
-        all that were met.
+        The curve on which a rule chose it, and what it has learned. With profile gains "ebic"
+        charges each edge in the search itself; rules that resample choose among coordinate gains,
+        and the search uses the gain of the same correlation after a refit.
+    path_ : Path, ProfilePath, NestedPath or SoftPath
+        Gives the graph at any threshold from its end on, ``path_.edges(0.1)``, and all of them as a
+        table, ``path_.to_frame()``. With coordinate gains it has every step of the search, which a
+        rule may have taken further than to ``threshold_``; with profile gains the best graph at
+        that threshold of all that were met; where edges are judged together ("auto", "fwer",
+        "fdr"), those that pass; after "cv" each graph is computed when it is asked for.
     n_iter_ : int
         The number of steps.
     certificate_ : Certificate
@@ -125,6 +138,12 @@ class GlobalGreedy(GreedySearch):
     def _search(self, gain: Gain) -> GlobalSearch:
         return GlobalSearch(float(self.backward_factor), self._constraints(), gain)
 
+    def _judging_search(self, moments: Moments, *, thorough: bool) -> GlobalSearch | None:
+        if self.gain == "coordinate" or moments.scale.size > WHOLE:
+            return None
+        search = self._search("profile")
+        return search if thorough else search.quick()
+
     @staticmethod
     def _profile_threshold(threshold: Any) -> Any:
         return np.where(np.isfinite(threshold), profile_gain(threshold), threshold)
@@ -132,7 +151,7 @@ class GlobalGreedy(GreedySearch):
     def _check(self, rule: Rule | None, moments: Moments) -> None:
         super()._check(rule, moments)
         n, p = moments.n_samples, moments.scale.size
-        if self.gain == "profile" and n is not None and n <= p <= WHOLE and self.shrinkage == 0.0:
+        if self.gain == "profile" and n is not None and n <= p <= WHOLE and not self.shrinkage:
             raise ValueError(
                 f"gain='profile' needs more samples than variables, but X has {n} and {p}: the "
                 "loss of dense graphs would have no bound; set gain='coordinate', or shrinkage="

@@ -30,10 +30,19 @@ from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.greedy.constraints import Constraints
 from sparsistent.greedy.estimate import change_graph, estimate
 from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.neighborhood import AbsoluteThreshold, Gain
+from sparsistent.greedy.neighborhood import Gain
+from sparsistent.greedy.nested_path import NestedPath
 from sparsistent.greedy.path import GraphPath
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
+from sparsistent.greedy.soft import SoftPath, ladder, soft_estimate
+from sparsistent.greedy.units import (
+    ProfileThreshold,
+    SoftThreshold,
+    TestedThreshold,
+    ThresholdInUnit,
+)
 from sparsistent.selection import RULES
+from sparsistent.selection.cross_validation import CV
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.held_out import Recorder
 from sparsistent.selection.problem import Problem, Search
@@ -77,8 +86,9 @@ class GreedySearch(GraphEstimator):
         exclude: Any = (),
         correlation: Correlation = "pearson",
         missing: Missing = "error",
-        shrinkage: Shrinkage = 0.0,
+        shrinkage: Shrinkage = None,
         assume_centered: bool = False,
+        autocorrelated: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
@@ -90,6 +100,7 @@ class GreedySearch(GraphEstimator):
             missing=missing,
             shrinkage=shrinkage,
             assume_centered=assume_centered,
+            autocorrelated=autocorrelated,
             covariance=covariance,
             n_samples=n_samples,
             sparse_output=sparse_output,
@@ -121,8 +132,8 @@ class GreedySearch(GraphEstimator):
         >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy
         >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
         >>> model = GlobalGreedy().fit(X)
-        >>> [len(model.at(threshold).edges_) for threshold in (0.1, 0.3, 0.5)]
-        [4, 3, 0]
+        >>> [len(model.at(threshold).edges_) for threshold in (0.1, 0.45, 0.7)]
+        [4, 2, 0]
         """
         check_is_fitted(self)
         if (number := _positive_number(threshold)) is None:
@@ -130,7 +141,7 @@ class GreedySearch(GraphEstimator):
                 f"threshold must be a number above 0, at least {self.path_.threshold:.6g}, to "
                 f"which the path was run, but is {threshold!r}"
             )
-        # In units of the data where the path is.
+        # In the unit of the path.
         number = type(self.threshold_)(number)
         twin = copy(self)
         twin.threshold, twin.rule_ = number, None
@@ -138,10 +149,17 @@ class GreedySearch(GraphEstimator):
         twin._read_path(self._moments_, self.path_, number)
         return twin
 
+    def _judgements(self) -> dict[str, Any]:
+        """What the rule has found out about each edge, by name."""
+        selection = getattr(self, "selection_", None)
+        found = {name: getattr(selection, name, None) for name in ("probability", "q_value")}
+        return {name: values for name, values in found.items() if values is not None}
+
     def _fit_moments(self, moments: Moments, table: Table | None, report: Progress | None) -> None:
         rule = rule_of(self.threshold)
         self._check(rule, moments)
-        is_shrinkage_open = rule is not None and rule.chooses_shrinkage and self.shrinkage == "auto"
+        chooses = rule is not None and rule.chooses_shrinkage
+        is_shrinkage_open = chooses and self.shrinkage in (None, "auto")
         if not is_shrinkage_open:
             moments = self._shrink(moments, table, report)
         problem = self._problem(moments, table, report, is_shrinkage_open)
@@ -153,18 +171,31 @@ class GreedySearch(GraphEstimator):
             problem = self._problem(moments, table, report)
         self._reject_included(moments)
         self.rule_ = None if rule is None else clone(rule)
-        wants_profile = self._wants_profile(moments)
-        chooses_there = wants_profile and rule is not None and rule.penalises_edges
-        if rule is not None and selection is None and not chooses_there:
+        is_soft = isinstance(rule, CV) or isinstance(self.threshold, SoftThreshold)
+        has_profile = not is_soft and self._has_profile(moments)
+        problem.profile = self._judging_search(moments, thorough=has_profile)
+        chooses_later = has_profile and rule is not None and rule.sees_used_search
+        if rule is not None and selection is None and not chooses_later:
             selection = choose(rule, problem)
-        if wants_profile:
+        if not chooses_later and self._fit_judged(problem, selection):
+            return
+        if has_profile:
             # Where that search has no estimate, the other one may.
             with suppress(NoEstimateError):
-                self._fit_profile(problem, rule, selection)
+                in_profile = replace(problem, search=self._search("profile"), _run=None)
+                self._fit_profile(in_profile, rule, selection)
                 return
         if rule is not None and selection is None:
             selection = choose(rule, problem)
         self._fit_searched(problem, selection, "coordinate")
+
+    def _has_profile(self, moments: Moments) -> bool:
+        """Whether the search has profile gains, unless the threshold is a soft one."""
+        return self.gain == "profile" or (self.gain == "auto" and _is_steep(moments))
+
+    def _judging_search(self, moments: Moments, *, thorough: bool) -> Search | None:
+        """The search with profile gains whose estimates tell how much speaks for each pair."""
+        return None
 
     def _problem(
         self,
@@ -181,25 +212,36 @@ class GreedySearch(GraphEstimator):
     ) -> None:
         """Search with profile gains, at a threshold that was chosen with coordinate gains.
 
-        A rule that minimises what this search minimises can choose for itself.
+        A rule that sees the search that is used chooses now.
         """
-        profile = replace(problem, search=self._search("profile"), _run=None)
-        if rule is not None and rule.penalises_edges:
-            selection = choose(rule, profile)
+        if rule is not None and rule.sees_used_search:
+            selection = choose(rule, problem)
         elif selection is not None:
             selection = replace(
                 selection,
                 threshold=self._profile_threshold(selection.threshold),
                 chosen=type(selection.chosen)(self._profile_threshold(selection.chosen)),
             )
-        self._fit_searched(profile, selection, "profile")
+        self._fit_searched(problem, selection, "profile")
+
+    def _fit_judged(self, problem: Problem, selection: Selection | None) -> bool:
+        """Take the edges of a looser graph that pass, if the threshold is one of that kind."""
+        threshold = self._number() if selection is None else selection.chosen
+        path = _judged_path(problem, threshold)
+        if path is None:
+            return False
+        self._read_path(problem.moments, path, threshold)
+        self.gain_: Gain = "profile" if isinstance(threshold, ProfileThreshold) else "coordinate"
+        if selection is not None:
+            self.selection_ = selection
+        return True
 
     def _fit_searched(self, problem: Problem, selection: Selection | None, gain: Gain) -> None:
         """Search down to the threshold, and set what comes out."""
         threshold = self._number() if selection is None else selection.chosen
         path, fit = problem.run(threshold)
         if gain == "profile":
-            found = _estimate_at(problem.moments, path, threshold, fit)
+            found = self._estimate_at(problem.moments, path, threshold, fit)
             self._set_result(problem.moments, path, threshold, *found)
         else:
             self._read_path(problem.moments, path, threshold, fit)
@@ -242,32 +284,19 @@ class GreedySearch(GraphEstimator):
         rule, problem = rule_of(self.threshold), self._problem(moments)
         with suppress(NoEstimateError):
             threshold = self._number() if rule is None else choose(rule, problem).chosen
-            path, _ = problem.run(threshold)
-            recorder(fit_on(moments, path.edges(threshold)), 1.0)
-
-    def _wants_profile(self, moments: Moments) -> bool:
-        """Whether to search with profile gains; the threshold has no say in it.
-
-        So a threshold that was chosen gives the same graph when it is passed as a number.
-        """
-        if self.gain != "auto":
-            return self.gain == "profile"
-        n, p = moments.n_samples, moments.scale.size
-        if n is None or n < SAMPLES_EACH * p or p > FEW_VARIABLES:
-            return False
-        try:
-            steepest = float(invert(moments.correlation).diagonal().max())
-        except np.linalg.LinAlgError:
-            return False
-        # The inverse of a sample's covariance is too large by this factor, on average.
-        return steepest * (n - p - 1) / n > STEEP and steepest * LEAST_VARIANCE < 1.0
+            if isinstance(threshold, SoftThreshold):
+                *_, fit = problem.search.soft_fits(moments, np.array(ladder(threshold)))
+            else:
+                path = _judged_path(problem, threshold) or problem.run(threshold)[0]
+                fit = fit_on(moments, path.edges(threshold))
+            recorder(fit)
 
     def _read_path(
         self, moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
     ) -> None:
         """Set the result at a threshold, or raise an error with one at which there is a result."""
         try:
-            found = _estimate_at(moments, path, threshold, fit)
+            found = self._estimate_at(moments, path, threshold, fit)
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists at threshold {threshold:.6g}: {self._dependence(error)} in "
@@ -275,6 +304,15 @@ class GreedySearch(GraphEstimator):
                 f"threshold={_usable_threshold(moments, path)!r}, at which one exists"
             ) from error
         self._set_result(moments, path, threshold, *found)
+
+    def _estimate_at(
+        self, moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
+    ) -> tuple[Any, sparse.csr_array, Certificate]:
+        """The edges at a threshold, the precision on them and its certificate."""
+        if not isinstance(threshold, SoftThreshold):
+            return _estimate_at(moments, path, threshold, fit)
+        pairs = None if isinstance(path, SoftPath) else path.edges(threshold)
+        return soft_estimate(moments, threshold, self._constraints(), pairs)
 
     def _set_result(
         self,
@@ -291,6 +329,33 @@ class GreedySearch(GraphEstimator):
         self.n_iter_ = path.n_steps(threshold)
 
 
+def _judged_path(problem: Problem, threshold: float) -> NestedPath | None:
+    """The path of edges that are judged together; None for thresholds of a search."""
+    if isinstance(threshold, TestedThreshold):
+        if problem.moments.n_samples is None:
+            raise ValueError(
+                f"threshold={threshold!r} is one of tests, which need the number of samples behind "
+                "the covariance; pass n_samples="
+            )
+        return problem.tests()
+    if isinstance(threshold, ProfileThreshold) and problem.profile is not None:
+        return problem.judged(threshold)
+    return None
+
+
+def _is_steep(moments: Moments) -> bool:
+    """Whether others determine some variable so well that only a thorough search will do."""
+    n, p = moments.n_samples, moments.scale.size
+    if n is None or n < SAMPLES_EACH * p or p > FEW_VARIABLES:
+        return False
+    try:
+        steepest = float(invert(moments.correlation).diagonal().max())
+    except np.linalg.LinAlgError:
+        return False
+    # The inverse of a sample's covariance is too large by this factor, on average.
+    return steepest * (n - p - 1) / n > STEEP and steepest * LEAST_VARIANCE < 1.0
+
+
 def rule_of(threshold: Any) -> Rule | None:
     """The rule that a parameter stands for, or None for a number."""
     if isinstance(threshold, Rule):
@@ -299,11 +364,11 @@ def rule_of(threshold: Any) -> Rule | None:
 
 
 def _positive_number(threshold: Any) -> float | None:
-    """A threshold as a number above 0, in units of the data where it is; None if it is none."""
+    """A threshold as a number above 0, in its unit; None if it is none."""
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not threshold > 0:
         return None
-    return threshold if isinstance(threshold, AbsoluteThreshold) else float(threshold)
+    return threshold if isinstance(threshold, ThresholdInUnit) else float(threshold)
 
 
 def choose(rule: Rule, problem: Problem) -> Selection:

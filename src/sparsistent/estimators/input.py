@@ -1,5 +1,7 @@
 """From what a user passes to moments, or to an error that names the column and the way out."""
 
+import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -12,6 +14,7 @@ from sparsistent.core.moments import Array, Moments, covariance_moments
 from sparsistent.core.repair import smallest_eigenvalue
 from sparsistent.core.screening import collinear_pair
 from sparsistent.core.tables import Table, repaired
+from sparsistent.core.threads import one_blas_thread
 from sparsistent.estimators.labels import column_names, compare_labels, keep_labels, listed
 from sparsistent.estimators.progress import Progress
 from sparsistent.estimators.table_kinds import (
@@ -32,6 +35,14 @@ __all__ = [
     "reject_collinear",
 ]
 
+# A factor of heavy tails from which on Pearson's correlations come with a warning: a third of the
+# samples is lost.
+DUBIOUS_TAILS = 1.5
+
+
+class HeavyTailsWarning(UserWarning):
+    """Pearson's correlations are much noisier than those of Gaussian rows."""
+
 
 def read_table(
     estimator: Any, X: Any, sample_weight: Any, report: Progress | None
@@ -41,7 +52,12 @@ def read_table(
     names = column_names(estimator)
     weight = _read_weight(estimator, sample_weight, X)
     table = Table(
-        X, estimator.correlation, estimator.missing, bool(estimator.assume_centered), weight
+        X,
+        estimator.correlation,
+        estimator.missing,
+        bool(estimator.assume_centered),
+        weight,
+        autocorrelated=bool(estimator.autocorrelated),
     )
     if weight is not None:
         table = table.without(weight == 0)
@@ -62,9 +78,15 @@ def read_table(
         )
     _reject_scales(moments, names)
     # Where correlations are repaired, columns that are one and the same would no longer be.
-    if moments.unit is None and estimator.shrinkage == 0:
+    if moments.unit is None and not estimator.shrinkage:
         reject_collinear(moments, names)
-    return repaired(moments), table
+    # A fork while linear algebra has several threads would wait for them for ever.
+    with one_blas_thread():
+        factors = table.noise_factors(moments)
+    moments = replace(repaired(moments), noise_factor=factors.product)
+    if table.correlation == "pearson" and factors.tails >= DUBIOUS_TAILS:
+        _warn_of_tails(moments)
+    return moments, table
 
 
 def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
@@ -72,6 +94,7 @@ def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
     given = {
         "correlation": estimator.correlation != "pearson",
         "missing": estimator.missing != "error",
+        "autocorrelated": bool(estimator.autocorrelated),
         "sample_weight": sample_weight is not None,
     }
     if any(given.values()):
@@ -222,6 +245,17 @@ def _read_incomplete(table: Table, names: NDArray[np.object_]) -> Table:
             "them, or set missing='em'"
         )
     return table
+
+
+def _warn_of_tails(moments: Moments) -> None:
+    warnings.warn(
+        "columns have heavy tails in the same rows, so that Pearson's correlations are as noisy as "
+        f"those of {moments.n_effective:.0f} Gaussian rows, not {moments.n_samples}: rules that "
+        "choose the threshold take that number (n_effective_); set correlation='nonparanormal', "
+        "which such rows disturb less, or see 'Effective number of samples' in docs/data.md",
+        HeavyTailsWarning,
+        stacklevel=5,
+    )
 
 
 def _reject_row_labels(rows: list[Any], columns: list[Any]) -> None:

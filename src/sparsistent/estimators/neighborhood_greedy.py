@@ -9,7 +9,7 @@ from sparsistent.core.moments import Moments
 from sparsistent.estimators.base import Correlation, Missing, Shrinkage
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.neighborhood import Gain, coefficients
+from sparsistent.greedy.neighborhood import Gain, NeighborhoodPath, coefficients
 from sparsistent.selection.rules import Rule
 from sparsistent.selection.searches import NeighborhoodSearch
 
@@ -44,7 +44,9 @@ class NeighborhoodGreedy(GreedySearch):
         1 GiB, from 11,586 variables on, a node's candidates are those within two steps in the
         paper's graph, at most 256: a neighbour that is worth nothing without variables from further
         away is then missed. "auto" chooses as in :class:`GlobalGreedy`.
-    include, exclude, correlation, missing, shrinkage, assume_centered, covariance, n_samples
+    include, exclude, correlation, missing, shrinkage, assume_centered, autocorrelated
+        As in :class:`GlobalGreedy`.
+    covariance, n_samples
         As in :class:`GlobalGreedy`.
     sparse_output, verbose, callback
         As in :class:`GlobalGreedy`.
@@ -55,8 +57,8 @@ class NeighborhoodGreedy(GreedySearch):
         The regressions: row r holds the coefficients of r's neighbours.
     neighborhoods_ : sparse int8 array of shape (n_features, n_features)
         The signed neighbourhoods: the signs of ``coef_``, before they are joined to a graph.
-    precision_, covariance_, edges_, location_, shrinkage_, certificate_, n_features_in_,\
-    feature_names_in_
+    precision_, covariance_, edges_, location_, shrinkage_, n_effective_, certificate_,\
+    n_features_in_, feature_names_in_
         As in :class:`GlobalGreedy`.
     threshold_, gain_, rule_, selection_
         As in :class:`GlobalGreedy`.
@@ -91,8 +93,9 @@ class NeighborhoodGreedy(GreedySearch):
         exclude: Any = (),
         correlation: Correlation = "pearson",
         missing: Missing = "error",
-        shrinkage: Shrinkage = 0.0,
+        shrinkage: Shrinkage = None,
         assume_centered: bool = False,
+        autocorrelated: bool = False,
         covariance: str | None = None,
         n_samples: int | None = None,
         sparse_output: bool = False,
@@ -109,6 +112,7 @@ class NeighborhoodGreedy(GreedySearch):
             missing=missing,
             shrinkage=shrinkage,
             assume_centered=assume_centered,
+            autocorrelated=autocorrelated,
             covariance=covariance,
             n_samples=n_samples,
             sparse_output=sparse_output,
@@ -129,5 +133,11 @@ class NeighborhoodGreedy(GreedySearch):
 
     def _set_result(self, moments: Moments, path: Any, threshold: float, *found: Any) -> None:
         super()._set_result(moments, path, threshold, *found)
-        self.coef_ = coefficients(moments, path, threshold)
+        if isinstance(path, NeighborhoodPath):
+            pairs = path.nodes.pairs(threshold)
+        else:
+            # A joined graph alone: nodes have the neighbours that they have there.
+            pairs = np.concatenate([self.edges_, self.edges_[:, ::-1]])
+            pairs = pairs[np.lexsort(pairs.T[::-1])]
+        self.coef_ = coefficients(moments, pairs)
         self.neighborhoods_ = self.coef_.sign().astype(np.int8)

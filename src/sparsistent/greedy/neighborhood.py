@@ -52,26 +52,6 @@ CORRELATION_BYTES = 1 << 30
 MOST_EXACT = 400
 
 
-class AbsoluteThreshold(float):
-    """The paper's threshold of a neighbourhood, in the squared units of each variable.
-
-    A neighbour of r must lower (1/2n)‖X_r − XΓ‖² by more than this. It can be given to
-    :class:`~sparsistent.NeighborhoodGreedy` as its threshold, and depends on the units of X: a
-    plain number, which is the fall of log RSS, does not. For
-    :class:`~sparsistent.GlobalGreedy`, whose gains have no units, it is a number like any other.
-
-    Examples
-    --------
-    >>> AbsoluteThreshold(0.25)
-    AbsoluteThreshold(0.25)
-    """
-
-    def __repr__(self) -> str:
-        return f"AbsoluteThreshold({float(self)!r})"
-
-    __str__ = __repr__
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class NodePaths(Sequence[Path]):
     """One :class:`Path` a node, made when it is asked for.
@@ -256,10 +236,14 @@ def neighborhood_greedy(
     return NeighborhoodPath(_node_paths(steps, variance, threshold, relative), combine, relative)
 
 
-def coefficients(moments: Moments, path: NeighborhoodPath, threshold: float) -> sparse.csr_array:
-    """The regressions Γ at this threshold: row r holds the coefficients of node r's neighbours."""
+def coefficients(moments: Moments, pairs: Integers) -> sparse.csr_array:
+    """The regressions Γ: row r holds the coefficients of node r's neighbours.
+
+    ``pairs`` has a row for each neighbour of each node: the node, by which they are sorted, and the
+    neighbour.
+    """
     p = moments.scale.size
-    node, neighbor = path.nodes.pairs(threshold).T
+    node, neighbor = pairs.T
     gamma = np.empty(node.size)
     for found in regressions(moments, np.bincount(node, minlength=p), neighbor):
         gamma[found.places] = found.coefficients

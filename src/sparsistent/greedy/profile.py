@@ -9,6 +9,9 @@ and the pairs with the strongest partial correlations given all other variables.
 back at a small threshold first, then at larger ones, then at the one that counts. The better of
 the paper's graph and this one is the result.
 
+A search that is not *thorough* has the paper's graph as its only start. Where variables are not
+strongly correlated it ends as well, many times sooner.
+
 At a larger threshold the same goes on from there. All graphs on the way are lines in a plane, F
 against ε, and the path of the search is what they look like from below.
 
@@ -100,7 +103,7 @@ class ProfilePath:
     loss : float
         The loss of its result.
     n_moves : int
-        Edges added, removed or swapped on the way.
+        Edges added, removed or swapped on the way, the steps of the paper's search included.
     constraints : Constraints
         The edges that are in all of its graphs, and the pairs that are in none.
     offset : float
@@ -210,6 +213,8 @@ def profile_greedy(
     nu: float,
     report: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    *,
+    thorough: bool = True,
 ) -> tuple[ProfilePath, FittedGraph]:
     """Run the profile search on a table: its path, and the estimate at its end.
 
@@ -217,7 +222,8 @@ def profile_greedy(
     at their own scale.
     """
     rows = screened_rows(moments, _gain_of_one_entry(threshold), report, constraints)
-    return profile_search(rows, threshold, nu, loss_offset(moments), report, constraints)
+    offset = loss_offset(moments)
+    return profile_search(rows, threshold, nu, offset, report, constraints, thorough=thorough)
 
 
 def profile_search(
@@ -227,6 +233,8 @@ def profile_search(
     offset: float = 0.0,
     report: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
+    *,
+    thorough: bool = True,
 ) -> tuple[ProfilePath, FittedGraph]:
     """Search from the empty graph with this covariance: the path, and the estimate at its end.
 
@@ -234,18 +242,27 @@ def profile_search(
     constraints: the paper's search, which comes first, takes them from there.
     """
     blank, include = deepcopy(rows), constraints.include.tolist()
-    fit = at_tolerance(FittedGraph(rows, least_difference(threshold)), threshold)
+    fit = FittedGraph(rows, least_difference(threshold))
+    refresh = fit.refresh
+    at_tolerance(fit, threshold)
     first = _gain_of_one_entry(threshold)
+    if not thorough:
+        # Losses on the way need not be exact to the last digit.
+        fit.refresh, refresh = refresh, fit.refresh
     path = take_steps(fit, first, nu, report=report, include=include)
+    if not thorough:
+        fit.refresh = refresh
+        take_loss(fit)
     if path.obstacle is not None:
         fit = start(blank, Path(path.steps, 0.0).edges(first), threshold).fit
     descent, found = Descent(blank, fit, report, constraints), [deepcopy(fit)]
     try:
-        if not is_whole(fit):
+        if not (thorough and is_whole(fit)):
             descend(descent, threshold, PATIENCE)
             found.append(deepcopy(descent.fit))
-        _thicken(descent, threshold)
-        for levels in (LEVELS, BEYOND):
+        if thorough:
+            _thicken(descent, threshold)
+        for levels in (LEVELS, BEYOND) if thorough else ():
             _pass_through(descent, levels, threshold)
             found.append(deepcopy(descent.fit))
     except NoEstimateError:
@@ -255,7 +272,8 @@ def profile_search(
         found.append(start(blank, edges, threshold).fit)
     fit = _best(found, threshold)
     pairs, loss = fit.graph.pairs(), fit.loss + offset
-    return ProfilePath(threshold, pairs, loss, descent.n_moves, blank, constraints, offset), fit
+    n_moves = len(path.steps) + descent.n_moves
+    return ProfilePath(threshold, pairs, loss, n_moves, blank, constraints, offset), fit
 
 
 def _gain_of_one_entry(gain: float) -> float:

@@ -219,10 +219,7 @@ def delete_edge(fit: FittedGraph, number: int) -> Change:
     theta, sample = float(fit.theta[number]), float(fit.sample[number])
     size = abs(theta) / math.sqrt(fit.theta_diagonal[i] * fit.theta_diagonal[j])
     fit.loss += gains.removal_cost(sample, sample, theta)
-    last = fit.graph.unlink(number)
-    fit.forget_cost(number)
-    fit.edge_values[number, : gains.COST] = fit.edge_values[last, : gains.COST]
-    fit.edge_values[last, gains.CHANGE] = 0.0
+    unlink(fit, number)
     change, pair = Change(), np.array([i, j])
     share, nodes = _relax(fit, pair, False, fit.drop / max(size, fit.drop), 0.0, change)
     _finish(fit, pair, share, nodes, change)
@@ -257,8 +254,13 @@ def sharpen(fit: FittedGraph, resolution: float) -> None:
     """Bring an estimate with a dense W to a finer resolution, and keep it there."""
     fit.resolution = resolution
     fit._set_tolerance()
+    update_all(fit, fit.tolerance)
+
+
+def update_all(fit: FittedGraph, tolerance: float) -> None:
+    """Refit all nodes of a dense W, whose entries on the edges are those of the sample."""
     limit = MOST_UPDATES * fit.p
-    if _relax_block(fit, _everywhere(fit), fit._everyone, False, 0.0, fit.tolerance, limit) > 0.0:
+    if _relax_block(fit, _everywhere(fit), fit._everyone, False, 0.0, tolerance, limit) > 0.0:
         _take_loss_of_dense(fit)
     else:
         solve_components(fit, fit._everyone, Change())
@@ -288,6 +290,14 @@ def link(fit: FittedGraph, i: int, j: int, s: float) -> None:
     fit.forget_cost(number)
     fit.edge_values[number, gains.THETA] = 0.0
     fit.edge_values[number, gains.SAMPLE] = s
+
+
+def unlink(fit: FittedGraph, number: int) -> None:
+    """Remove an edge from the graph without a refit; the last edge gets its number."""
+    last = fit.graph.unlink(number)
+    fit.forget_cost(number)
+    fit.edge_values[number, : gains.COST] = fit.edge_values[last, : gains.COST]
+    fit.edge_values[last, gains.CHANGE] = 0.0
 
 
 def join(fit: FittedGraph, i: int, j: int, s: float) -> Change:

@@ -1,6 +1,6 @@
 """Where to stop: rules that choose a threshold, by name or as objects."""
 
-from sparsistent.selection.held_out import CV
+from sparsistent.selection.cross_validation import CV
 from sparsistent.selection.rules import EBIC, FDR, FWER, Auto, Paper, Rule
 from sparsistent.selection.stars import StARS
 

@@ -1,6 +1,6 @@
 """What a rule says about its choice: a curve over the thresholds, and where on it the choice is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +33,11 @@ class Selection:
         The threshold that was chosen.
     shrinkage : float or None
         The shrinkage that was chosen with it, by a rule that does.
+    learned : dict
+        What the rule has learned about the data on the way, by name.
+    probability, q_value : array or None
+        For each edge of the result, in the order of ``edges_``: the chance that there is one, and
+        the share of false ones among the edges that are at least as likely. Of rules that tell.
 
     Examples
     --------
@@ -48,6 +53,9 @@ class Selection:
     meaning: str
     chosen: float
     shrinkage: float | None = None
+    learned: dict[str, float] = field(default_factory=dict)
+    probability: Array | None = None
+    q_value: Array | None = None
 
     def __repr__(self) -> str:
         most, least = self.threshold[0], self.threshold[-1]

@@ -1,21 +1,18 @@
-"""Where noise ends and edges begin, on one path.
+"""How strong edges are, learned from the data, and from which score on a pair is likely an edge.
 
-Gains of pairs without an edge have a known law; as scores (what a normal variable exceeds in size
-with the same chance) they are the largest of q normal variables. Gains of edges do not, but the
-clear ones show: their scores are strengths of edges plus noise of about unit variance, as for
-Fisher's transform of a correlation. So the strengths are estimated from the scores that are surely
-no noise, as a mixture (the nonparametric maximum-likelihood estimate of Kiefer and Wolfowitz, 1956,
-by the EM algorithm), and with them the number of edges to be expected at scores that may be noise.
-The cut is where the local false discovery rate (Efron, 2001), noise/(noise + edges), falls to a
-third: an edge is then twice as likely as noise.
+The evidence for a pair (:mod:`sparsistent.greedy.evidence`) as a score, what a normal variable
+exceeds in size with the same chance, is |N(0, 1)| where there is no edge and |N(μ, 1)| where there
+is one of strength μ. The distribution of strengths, an atom at zero and a grid, is estimated as a
+mixture: the nonparametric maximum-likelihood estimate of Kiefer and Wolfowitz (1956), by the EM
+algorithm. With it every score has a local false discovery rate (Efron, 2001), the chance that there
+is no edge, and the cut is where that chance is one half.
 
-The cut stays in a window. Below its lower end, one false edge is to be expected on an empty graph;
-above its upper end, the threshold of the extended BIC with γ = 1, everything is an edge. On a graph
-whose edges are all strong the cut goes to the upper end as n grows, so that false edges vanish;
-where edges of all strengths occur it goes to the lower one.
+The tail of the noise is easily taken for a few weak edges, which costs the exact graph where all
+edges are strong. So strengths are used from the largest lower bound on whose mixture is not clearly
+less likely than the one without a bound: where strengths have a gap, the mixture shows it.
 
-With fewer than three clear edges there is nothing to learn from: then any false edge has a chance
-of at most 0.05, as under "fwer". On an empty graph there are hardly ever more.
+Where noise alone explains the scores there is nothing to learn from: then any false edge has a
+chance of at most 0.05 on an empty graph.
 """
 
 from dataclasses import dataclass
@@ -24,86 +21,134 @@ import numpy as np
 from scipy import special
 
 from sparsistent.core.moments import Array
-from sparsistent.selection.thresholds import Noise, ebic_edge_threshold
 
-LEAST_CLEAR = 3
-FEW_ALPHA = 0.05
-MOST_NOISE = 1 / 3
-# Strengths, in units of scores: from this much above the clear edges' least score, in such steps,
-# over a range beyond which nothing reaches down to the window.
-OFFSET, STEP, RANGE = 0.5, 0.25, 6.0
-ROUNDS = 60
-BINS = 240
+# The chance of any false edge where there is nothing to learn from; as many edges whose scores are
+# less likely than that are something.
+EMPTY_ALPHA = 0.05
+ENOUGH_CLEAR = 3
+# A mixture whose log-likelihood is lower by less than this is not clearly worse than another.
+LIKELIHOOD_MARGIN = 3.0
+# The local false discovery rate at the cut: an edge is as likely as not.
+CUT_RATE = 0.5
+# Strengths, in units of scores. Below the first one edges cannot be told from noise, beyond the
+# last one nothing is in doubt.
+STRENGTHS = np.concatenate([np.arange(1.5, 8.0, 0.25), np.arange(8.0, 13.0)])
+LARGEST_SCORE = 12.0
+BIN_WIDTH = 0.1
+# Few rounds of EM leave the estimate smooth; 50 or 500 change its cuts little.
+EM_ROUNDS = 150
 
 
-@dataclass(frozen=True)
-class Cut:
-    """The window in which the cut is looked for, as gains."""
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The share of pairs without an edge, and the shares with each strength.
 
-    noise: Noise
+    Attributes
+    ----------
+    n_pairs : int
+        How many pairs there are.
+    null_share : float
+        The share without an edge, or with one too weak to be told.
+    strengths, shares : array
+        The strengths of the others, and the share that has each.
+    cut : float
+        The score from which on there is an edge.
+    """
+
+    n_pairs: int
+    null_share: float
+    strengths: Array
+    shares: Array
+    cut: float
 
     @property
-    def smallest(self) -> float:
-        """Where one false edge is to be expected, or the median of the noise of few pairs."""
-        return self.noise.threshold(min(1.0 / self.noise.n_pairs, 0.5))
+    def n_edges(self) -> float:
+        """How many edges there are, found or not, that are strong enough to be told."""
+        return self.n_pairs * float(self.shares.sum())
 
-    @property
-    def largest(self) -> float:
-        """Where everything is an edge."""
-        n, p = self.noise.n_samples, self.noise.n_features
-        return max(self.noise.kept * ebic_edge_threshold(n, p, gamma=1.0), self.few)
-
-    @property
-    def few(self) -> float:
-        """The threshold where too few edges are clear."""
-        return self.noise.family_wise(FEW_ALPHA)
+    def local_fdr(self, score: Array) -> Array:
+        """The chance that there is no edge at a score."""
+        return _local_fdr(score, self.null_share, self.strengths, self.shares)
 
 
-def cut_between_noise_and_edges(cut: Cut, gains: Array, curve: Array) -> tuple[float, Array]:
-    """The threshold, and the chance of noise at each gain of a curve.
+def learn_strengths(scores: Array, n_pairs: int, least: float = 0.0) -> Mixture:
+    """The mixture of all pairs, of which those with a score above ``least`` are known.
 
     Examples
     --------
     >>> import numpy as np
-    >>> cut = Cut(Noise(n_samples=1000, n_features=30))
-    >>> strong, mixed = np.linspace(0.3, 0.1, 40), np.linspace(0.3, 0.025, 40)
-    >>> [round(cut_between_noise_and_edges(cut, gains, gains)[0], 4) for gains in (strong, mixed)]
-    [0.0205, 0.015]
+    >>> rng = np.random.default_rng(0)
+    >>> noise = np.abs(rng.normal(size=2000))
+    >>> strong, weak = (np.abs(rng.normal(mean, size=50)) for mean in (7.0, 3.0))
+    >>> [round(learn_strengths(np.append(noise, edges), 2050).cut, 1) for edges in (strong, weak)]
+    [4.2, 3.2]
     """
-    noise = cut.noise
-    clear = gains[gains > cut.largest]
-    if clear.size < LEAST_CLEAR:
-        return cut.few, np.minimum(noise.n_pairs * noise.chance(curve), 1.0)
-    start = float(noise.score(cut.largest))
-    # Most gains are on the curve, too, and scores take time.
-    values, places = np.unique(np.concatenate([clear, curve]), return_inverse=True)
-    scores = noise.score(values)[places]
-    strengths, counts = _strengths(scores[: clear.size], start)
+    clear, least = float(-special.ndtri(EMPTY_ALPHA / n_pairs / 2.0)), min(least, LARGEST_SCORE)
+    scores = np.minimum(scores[scores > least], LARGEST_SCORE)
+    largest = float(scores.max(initial=clear)) + 1.0
+    strengths = STRENGTHS[np.searchsorted(STRENGTHS, least) : np.searchsorted(STRENGTHS, largest)]
+    counts, low, high = _histogram(scores, n_pairs, least)
+    chances = _chance_between(low[:, None], high[:, None], np.append(0.0, strengths))
 
-    def chance_of_noise(score: Array) -> Array:
-        edges = (_normal(score[:, None] - strengths) * counts).sum(axis=1)
-        nothing = 2 * noise.n_pairs * _normal(score)
-        return np.asarray(nothing / (nothing + edges))
+    def bounded(first: int) -> tuple[float, Array]:
+        return _maximise_likelihood(counts, np.delete(chances, np.s_[1 : first + 1], axis=1))
 
-    window = np.linspace(float(noise.score(cut.smallest)), start, BINS)
-    is_edge = chance_of_noise(window) <= MOST_NOISE
-    score = window[int(is_edge.argmax())] if is_edge.any() else start
-    shown = np.minimum(scores[clear.size :], start + RANGE)
-    return min(noise.gain(float(score)), cut.largest), chance_of_noise(shown)
+    best, shares = bounded(0)
+    without_edges, _ = bounded(strengths.size)
+    n_clear = int(np.count_nonzero(scores > clear))
+    if best - without_edges < LIKELIHOOD_MARGIN and n_clear < ENOUGH_CLEAR:
+        return Mixture(n_pairs, float(shares[0]), strengths, shares[1:], clear)
+    # The likelihood falls with the bound: bisect.
+    first, last = 0, strengths.size - 1
+    while first < last:
+        middle = (first + last + 1) // 2
+        likelihood, found = bounded(middle)
+        if likelihood >= best - LIKELIHOOD_MARGIN:
+            first, shares = middle, found
+        else:
+            last = middle - 1
+    null_share, strengths, shares = float(shares[0]), strengths[first:], shares[1:]
+    grid = np.arange(max(float(STRENGTHS[0]), least), LARGEST_SCORE, 0.01)
+    is_edge = _local_fdr(grid, null_share, strengths, shares) <= CUT_RATE
+    cut = float(grid[int(is_edge.argmax())]) if is_edge.any() else clear
+    return Mixture(n_pairs, null_share, strengths, shares, cut)
 
 
-def _strengths(scores: Array, start: float) -> tuple[Array, Array]:
-    """The strengths of edges and how many have each, from the scores above ``start``."""
-    number, edges = np.histogram(scores, BINS, (start, start + RANGE + 2.0))
-    number, center = number[number > 0], ((edges[1:] + edges[:-1]) / 2)[number > 0]
-    strengths = np.arange(start + OFFSET, start + RANGE + 2.0, STEP)
-    density = _normal(center[:, None] - strengths)
-    seen = special.ndtr(strengths - start)
-    counts = np.full(strengths.size, number.sum() / strengths.size)
-    for _ in range(ROUNDS):
-        counts = counts * ((number / (density @ counts)) @ density) / seen
-    return strengths, counts
+def _histogram(scores: Array, n_pairs: int, least: float) -> tuple[Array, Array, Array]:
+    """How many pairs have scores in each bin; the first one has those that are not known."""
+    first = least if least > 0.0 else BIN_WIDTH
+    edges = np.append(0.0, np.arange(first, LARGEST_SCORE + 2 * BIN_WIDTH, BIN_WIDTH))
+    counts = np.histogram(scores, edges)[0].astype(np.float64)
+    counts[0] += n_pairs - scores.size
+    filled = counts > 0
+    return counts[filled], edges[:-1][filled], edges[1:][filled]
+
+
+def _maximise_likelihood(counts: Array, chances: Array) -> tuple[float, Array]:
+    """The log-likelihood after some rounds of EM, and the share of each column of chances."""
+    n_strengths = chances.shape[1] - 1
+    shares = np.full(n_strengths + 1, 0.1 / max(n_strengths, 1))
+    shares[0] = 0.9 if n_strengths else 1.0
+    for _ in range(EM_ROUNDS if n_strengths else 0):
+        shares = shares * ((counts / (chances @ shares)) @ chances) / counts.sum()
+    return float(counts @ np.log(chances @ shares)), shares
+
+
+def _local_fdr(score: Array, null_share: float, strengths: Array, shares: Array) -> Array:
+    score = np.minimum(score, LARGEST_SCORE)
+    nothing = 2.0 * null_share * _normal(score)
+    distance = score[..., None] - strengths, score[..., None] + strengths
+    edges = (_normal(distance[0]) + _normal(distance[1])) @ shares
+    return np.asarray(nothing / np.maximum(nothing + edges, np.finfo(float).tiny))
+
+
+def _chance_between(low: Array, high: Array, mean: Array) -> Array:
+    """The chance of a normal variable with this mean to have a size between two."""
+    right = special.ndtr(mean - low) - special.ndtr(mean - high)
+    left = special.ndtr(-low - mean) - special.ndtr(-high - mean)
+    return np.asarray(np.maximum(right + left, np.finfo(np.float64).tiny))
 
 
 def _normal(x: Array) -> Array:
-    return np.asarray(np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi))
+    """The normal density, up to a factor."""
+    return np.asarray(np.exp(-0.5 * x**2))

@@ -4,26 +4,41 @@ A rule runs the search as far as it wants, on all rows or on some, and looks at 
 way. The threshold only says when a search stops, so one run answers for all larger thresholds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import LEAST_GAIN, Moments, shrunk
+from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
 from sparsistent.core.tables import Table
+from sparsistent.greedy.constraints import Constraints
+from sparsistent.greedy.edge_tests import chances_of_noise
+from sparsistent.greedy.evidence import Evidence, evidence_of
 from sparsistent.greedy.graph_sequence import GraphSequence
+from sparsistent.greedy.nested_path import NestedPath, nested_path
 from sparsistent.greedy.path import GraphPath
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.greedy.refit import FittedGraph, NoEstimateError
+from sparsistent.greedy.units import ProfileThreshold, TestedThreshold
 from sparsistent.selection.thresholds import Noise
 
-Rows = NDArray[np.int64]
+Integers = NDArray[np.int64]
+
+# The graph in which edges are tested is so loose that each variable has about so many false
+# neighbours.
+FALSE_NEIGHBORS = 2.0
+# Pairs are judged at the graph of this share of the threshold. Where edges are missing that are as
+# strong as those that are wanted, others look stronger or weaker than they are.
+JUDGED_SHARE = 0.65
+# Scores below this need not be exact: pairs with such scores are noise, whatever edges are like.
+DOUBTLESS_NOISE = 1.5
+# Smaller chances are not told apart.
+LEAST_CHANCE = 1e-300
+Rows = Integers
 Progress = Callable[[str, int, int], object]
 # The path of a search and, where the search has one, the estimate at its end.
 Run = tuple[GraphPath, FittedGraph | None]
-# Shown an estimate and the threshold from which on it is the result; True ends the search.
-Observer = Callable[[FittedGraph, float], bool]
 
 
 class Search(Protocol):
@@ -31,12 +46,22 @@ class Search(Protocol):
 
     Attributes
     ----------
+    constraints : Constraints
+        The edges to include and the pairs to exclude.
     one_entry : bool
         Whether a gain is that of one entry of the precision; else all entries have followed.
     minimises : bool
         Whether the search looks for the graph with the least loss plus threshold times edges.
+    has_complete : bool
+        Whether the graph with all pairs may be the result, without a search.
+    constraints : Constraints
+        Edges to include and pairs to exclude.
     """
 
+    @property
+    def constraints(self) -> Constraints: ...  # noqa: D102
+    @property
+    def has_complete(self) -> bool: ...  # noqa: D102
     @property
     def one_entry(self) -> bool: ...  # noqa: D102
     @property
@@ -51,10 +76,18 @@ class Search(Protocol):
     ) -> Run:
         """Search down to a threshold, from the end of an earlier run, which may be used up."""
 
-    def show_estimates(self, moments: Moments, observer: Observer) -> None:
-        """Show an observer the estimates along a path, from large thresholds to small ones."""
+    def quick(self) -> "Search":
+        """The same search without its slower starts, where it has some."""
 
-    def charge(self, n_samples: int, n_features: int, gamma: float) -> float:
+    def loose_graph(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Integers, int]:
+        """Every edge that either node chooses at a threshold of log RSS, and the steps it took."""
+
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+        """The estimates at soft thresholds, falling; each changes the one before."""
+
+    def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
         """What the extended BIC charges for an edge or a neighbour, divided by n."""
 
 
@@ -76,6 +109,9 @@ class Problem:
         Called now and then as ``report(stage, done, total)``.
     is_shrinkage_open : bool
         Whether the rule is to choose the shrinkage as well.
+    profile : Search or None
+        A search with profile gains whose estimates tell how much speaks for each pair; None where
+        there is none, or it would take too long.
     """
 
     search: Search
@@ -84,13 +120,15 @@ class Problem:
     assume_centered: bool = False
     report: Progress | None = None
     is_shrinkage_open: bool = False
+    profile: Search | None = None
     _run: Run | None = field(default=None, repr=False)
+    _nested: NestedPath | None = field(default=None, init=False, repr=False)
 
     @property
-    def n_samples(self) -> int:
-        """The number of samples; with weights or missing values, the effective one."""
-        assert self.moments.n_samples is not None
-        return self.moments.n_samples
+    def n_samples(self) -> float:
+        """The number of independent Gaussian samples of equal weight whose noise is the same."""
+        assert self.moments.n_effective is not None
+        return self.moments.n_effective
 
     @property
     def n_features(self) -> int:
@@ -129,6 +167,47 @@ class Problem:
         """The graphs along a path that goes at least down to the threshold."""
         return self.run(threshold)[0].graph_sequence()
 
+    def evidence(self, threshold: ProfileThreshold, *, quick: bool = False) -> Evidence | None:
+        """How much speaks for each pair at a graph that is looser than that of the threshold.
+
+        All for edges to include, and nothing for pairs to exclude. None where no estimate exists.
+        """
+        assert self.profile is not None
+        search = self.profile.quick() if quick else self.profile
+        try:
+            path, fit = search.run(self.moments, JUDGED_SHARE * float(threshold), None, self.report)
+        except NoEstimateError:
+            return None
+        found = None if fit is None else evidence_of(fit, self.noise.gain(DOUBTLESS_NOISE))
+        if found is None:
+            return None
+        include, exclude = self.search.constraints.include, self.search.constraints.exclude
+        found.gain[_places_among_pairs(include, self.n_features)] = np.inf
+        found.gain[_places_among_pairs(exclude, self.n_features)] = 0.0
+        edges = np.column_stack(np.triu_indices(self.n_features, 1))[found.is_edge]
+        steps = path.n_steps(path.threshold)
+        self._nested = nested_path(threshold, edges, found.gain[found.is_edge], include, steps)
+        return found
+
+    def tests(self) -> NestedPath:
+        """The edges of a loose graph, with a test of each in which all others are free."""
+        if self._nested is None or not isinstance(self._nested.threshold, TestedThreshold):
+            noise = replace(self.noise, one_entry=False)
+            loose = noise.threshold(min(FALSE_NEIGHBORS / max(self.n_features - 1, 1), 1.0))
+            edges, steps = self.search.loose_graph(self.moments, loose, self.report)
+            chances = chances_of_noise(self.moments, edges, noise.freedom, 1.0 / noise.n_pairs)
+            gains = noise.thresholds(np.maximum(chances, LEAST_CHANCE))
+            include = self.search.constraints.include
+            self._nested = nested_path(TestedThreshold(LEAST_GAIN), edges, gains, include, steps)
+        return self._nested
+
+    def judged(self, threshold: ProfileThreshold) -> NestedPath | None:
+        """The edges that pass a threshold of evidence, with those that do not."""
+        known = self._nested
+        if known is None or known.threshold != threshold:
+            known = None if self.evidence(threshold) is None else self._nested
+        return known
+
     def rows(self, rule: object) -> Table:
         """The table, for a rule that draws some of its rows or holds some out."""
         if self.table is None:
@@ -144,3 +223,9 @@ class Problem:
         assert self.table is not None
         moments = shrunk(self.table.part(rows), self.moments.shrinkage)
         return replace(self, moments=moments, table=None, report=None, _run=None)
+
+
+def _places_among_pairs(edges: Integers, p: int) -> Integers:
+    """Where edges i < j are in the sorted list of all pairs."""
+    i, j = edges.T
+    return np.asarray(i * (2 * p - i - 1) // 2 + j - i - 1)

@@ -4,11 +4,9 @@
 rule                by name          chooses
 ==================  ===============  =============================================================
 :class:`Auto`       ``"auto"``       the point where an edge becomes likelier than noise, given how
-                                     strong the clear edges are
-:class:`FWER`       ``"fwer"``       the threshold that no pair of an empty graph exceeds, but with
-                                     a chance of alpha
-:class:`FDR`        ``"fdr"``        the smallest threshold with at most a share alpha of false
-                                     edges, estimated
+                                     strong edges are
+:class:`FWER`       ``"fwer"``       edges that pass a test: any false one has a chance of alpha
+:class:`FDR`        ``"fdr"``        edges that pass a test: about a share alpha of them is false
 :class:`EBIC`       ``"ebic"``       the graph on the path with the least extended BIC
 :class:`CV`         ``"cv"``         the threshold, and the shrinkage, with the best held-out
                                      likelihood
@@ -21,23 +19,36 @@ A rule of your own is a class with one method, :meth:`Rule.choose`.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from sparsistent.core.moments import LEAST_GAIN
-from sparsistent.greedy.neighborhood import AbsoluteThreshold
+from sparsistent.core.moments import LEAST_GAIN, Array
+from sparsistent.greedy.evidence import Evidence
+from sparsistent.greedy.nested_path import NestedPath
+from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, TestedThreshold
 from sparsistent.selection.curve import Selection
-from sparsistent.selection.empirical_bayes import Cut, cut_between_noise_and_edges
-from sparsistent.selection.problem import Problem
-from sparsistent.selection.thresholds import paper_threshold
+from sparsistent.selection.empirical_bayes import EMPTY_ALPHA, Mixture, learn_strengths
+from sparsistent.selection.problem import DOUBTLESS_NOISE, Problem
+from sparsistent.selection.thresholds import Noise, paper_threshold
 
 # By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
 # last digits in which the gains of two runs can differ.
 MARGIN = 1e-8
+# "auto" searches again until its cut, as a score, moves by less than this; at most so often, after
+# some full steps by half of the way, so that a cut that goes to and fro comes to rest. A thorough
+# search begins where quick ones have ended, and moves the cut little.
+SAME_CUT = 0.05
+MOST_SEARCHES = 6
+FULL_STEPS = 3
+MOST_THOROUGH_SEARCHES = 2
+
+CHANCE_OF_NOISE = "chance that an edge of this gain is noise"
 
 
 def just_above(gain: float, upper: float) -> float:
@@ -71,9 +82,9 @@ class Rule(BaseEstimator, ABC):  # type: ignore[misc]
         where the estimator has ``shrinkage="auto"``.
     draws_rows : bool, default=False
         Whether :meth:`choose` runs the search on parts of the table.
-    penalises_edges : bool, default=False
-        Whether the rule minimises a loss with a charge for each edge, as the profile search does
-        at a threshold: :meth:`choose` is then given that search where it is the one that is used.
+    sees_used_search : bool, default=False
+        Whether :meth:`choose` is given the search that is used in the end. Otherwise it is given
+        that with coordinate gains, and its threshold is translated where profile gains are used.
 
     Examples
     --------
@@ -94,7 +105,7 @@ class Rule(BaseEstimator, ABC):  # type: ignore[misc]
 
     chooses_shrinkage: ClassVar[bool] = False
     draws_rows: ClassVar[bool] = False
-    penalises_edges: ClassVar[bool] = False
+    sees_used_search: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @abstractmethod
@@ -108,7 +119,7 @@ class Rule(BaseEstimator, ABC):  # type: ignore[misc]
             goes at least down to a threshold (``lower``, the threshold down to which each is the
             result, ``n_edges``, ``loss``, ``edges(k)``), ``problem.noise`` the law of the gain of a
             pair without an edge, ``problem.part(rows)`` is the same problem on some rows, and
-            ``problem.n_samples`` and ``problem.n_features`` are what they say.
+            ``problem.n_samples`` is the effective number of samples.
 
         Returns
         -------
@@ -118,10 +129,16 @@ class Rule(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 class Auto(Rule):
-    """The point where an edge becomes likelier than noise, judged by the clear edges.
+    """The point where an edge becomes likelier than noise, given how strong edges are.
 
-    On an empty graph any false edge has a chance of about 0.05; see
-    :mod:`sparsistent.selection.empirical_bayes` for how, and docs/choosing.md for how well.
+    How strong they are is learned from the evidence for every pair at the graph, and the graph is
+    searched again at the cut that follows, until the two agree: see
+    :mod:`sparsistent.selection.empirical_bayes` for how, and docs/choosing.md for how well. On an
+    empty graph any false edge has a chance of about 0.05.
+
+    ``selection_`` then has the probability and the q-value of every edge, and in ``learned`` how
+    many edges there are, found or not. Beyond 256 variables, and for neighbourhoods, the gains on
+    one path of coordinate gains are the evidence.
 
     Examples
     --------
@@ -132,34 +149,110 @@ class Auto(Rule):
     """
 
     def choose(self, problem: Problem) -> Selection:
-        """Run the path as far as one false edge is to be expected, and cut it."""
-        cut = Cut(problem.noise)
-        graphs = problem.graphs(cut.smallest)
-        chosen, criterion = cut_between_noise_and_edges(cut, graphs.gains, graphs.lower)
-        meaning = "chance that an edge of this gain is noise"
-        return Selection(repr(self), graphs.lower, criterion, meaning, chosen)
+        """Learn strengths at a graph, search again at the cut that follows, and so on."""
+        noise = replace(problem.noise, one_entry=False)
+        if problem.profile is None:
+            return self._on_path(problem)
+        cut = float(noise.score(noise.family_wise(EMPTY_ALPHA)))
+        judged = self._settle(problem, noise, cut, MOST_SEARCHES, quick=True)
+        if judged is not None and problem.profile != problem.profile.quick():
+            judged = self._settle(problem, noise, judged.cut, MOST_THOROUGH_SEARCHES)
+        return self._on_path(problem) if judged is None else judged.selection(repr(self))
+
+    @staticmethod
+    def _settle(
+        problem: Problem, noise: Noise, cut: float, most: int, *, quick: bool = False
+    ) -> "Judged | None":
+        """Search and learn in turn until the cut stays where it is."""
+        for turn in range(most):
+            threshold = ProfileThreshold(noise.gain(cut))
+            evidence = problem.evidence(threshold, quick=quick)
+            if evidence is None:
+                return None
+            scores = noise.score(evidence.gain)
+            mixture = learn_strengths(scores, noise.n_pairs, DOUBTLESS_NOISE)
+            judged = Judged(threshold, evidence, scores, mixture)
+            if abs(judged.cut - cut) < SAME_CUT:
+                break
+            cut = judged.cut if turn < FULL_STEPS else (judged.cut + cut) / 2
+        return judged
+
+    def _on_path(self, problem: Problem) -> Selection:
+        """One path of coordinate gains as far as one false edge is to be expected."""
+        noise = problem.noise
+        end = noise.threshold(min(1.0 / noise.n_pairs, 0.5))
+        graphs = problem.graphs(end)
+        least = float(noise.score(end))
+        mixture = learn_strengths(noise.score(graphs.gains), noise.n_pairs, least)
+        rate = mixture.local_fdr(np.maximum(noise.score(graphs.lower), least))
+        chosen = max(noise.gain(mixture.cut), end)
+        return Selection(
+            repr(self), graphs.lower, rate, CHANCE_OF_NOISE, chosen, learned=_learned(mixture)
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The evidence at the graph of a threshold, and the mixture that it was drawn from."""
+
+    threshold: ProfileThreshold
+    evidence: Evidence
+    scores: Array
+    mixture: Mixture
+
+    @property
+    def cut(self) -> float:
+        """The score from which on there is an edge."""
+        return self.mixture.cut
+
+    @property
+    def _is_edge(self) -> NDArray[np.bool_]:
+        return self.evidence.is_edge & (self.evidence.gain > self.threshold)
+
+    def selection(self, rule: str) -> Selection:
+        """The local false discovery rate against the gain, and what is known of each edge."""
+        gain = self.evidence.gain
+        _, shown = np.unique(-np.maximum(gain, LEAST_GAIN), return_index=True)
+        shown = shown[np.isfinite(gain[shown])]
+        shown = shown[: int(np.count_nonzero(gain[shown] > self.threshold / 2)) + 1]
+        of_edges = self.mixture.local_fdr(self.scores[self._is_edge])
+        rank = np.argsort(np.argsort(of_edges, kind="stable"), kind="stable")
+        means = np.cumsum(np.sort(of_edges)) / np.arange(1, of_edges.size + 1)
+        return Selection(
+            rule,
+            np.maximum(gain[shown], LEAST_GAIN),
+            self.mixture.local_fdr(self.scores[shown]),
+            CHANCE_OF_NOISE,
+            self.threshold,
+            learned=_learned(self.mixture),
+            probability=1.0 - of_edges,
+            q_value=means[rank],
+        )
+
+
+def _learned(mixture: Mixture) -> dict[str, float]:
+    return {"edges": mixture.n_edges, "cut": mixture.cut}
 
 
 class FWER(Rule):
-    """The threshold that any pair of an empty graph exceeds with a chance of at most alpha.
+    """The edges that pass a test such that any false one has a chance of at most about alpha.
 
-    The level holds on graphs without edges alone. On graphs with edges the path passes through
-    graphs that miss some, and there pairs two steps apart look like edges: at ``alpha=0.05`` any
-    false edge was found in up to 28% of draws of a grid, and in 48 to 92% of those of a gene
-    network (docs/choosing.md). For a bound on false edges use
-    :func:`~sparsistent.stability_selection`.
+    Every edge of a loose graph, in which each variable has about two false neighbours, is tested
+    while all others are free, at the level alpha divided by the number of all pairs (Bonferroni):
+    see :mod:`sparsistent.greedy.edge_tests`. The level is not proven where the loose graph misses
+    strong edges; docs/choosing.md has what was measured.
 
     Parameters
     ----------
     alpha : float, default=0.05
-        The chance of any false edge on an empty graph.
+        The chance of any false edge.
 
     Examples
     --------
     >>> from sparsistent import FWER, GaussianGraphicalModel, GlobalGreedy
     >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
-    >>> round(GlobalGreedy(FWER(alpha=0.01)).fit(X).threshold_, 4)
-    0.0265
+    >>> GlobalGreedy(FWER(alpha=0.01)).fit(X).edges_.tolist()
+    [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -170,20 +263,19 @@ class FWER(Rule):
         self.alpha = alpha
 
     def choose(self, problem: Problem) -> Selection:
-        """Bonferroni's bound over all pairs, with the exact law of a gain."""
-        threshold = problem.noise.family_wise(float(self.alpha))
-        graphs = problem.graphs(threshold)
-        bound = np.minimum(problem.noise.n_pairs * problem.noise.chance(graphs.lower), 1.0)
-        meaning = "bound on the chance of any false edge on an empty graph"
-        return Selection(repr(self), graphs.lower, bound, meaning, threshold)
+        """Bonferroni's bound over all pairs."""
+        path, noise = problem.tests(), _after_refit(problem.noise)
+        bound = np.minimum(noise.n_pairs * noise.chance(path.gains), 1.0)
+        threshold = noise.family_wise(float(self.alpha))
+        return _of_tests(self, path, bound, "bound on the chance of any false edge", threshold)
 
 
 class FDR(Rule):
-    """The smallest threshold at which noise explains at most a share alpha of the edges.
+    """The edges that pass a test such that at most about a share alpha of them is false.
 
-    With m edges, a threshold that a pair without an edge exceeds with the chance α·m/q lets in α·m
-    of them: Benjamini and Hochberg's rule, for gains. A heuristic on graphs with edges, for the
-    reason given in :class:`FWER`.
+    The tests are those of :class:`FWER`, at a level that rises with the number of edges that pass
+    it (Benjamini and Hochberg, 1995). ``selection_.q_value`` has the smallest alpha at which each
+    edge passes.
 
     Parameters
     ----------
@@ -194,7 +286,7 @@ class FDR(Rule):
     --------
     >>> from sparsistent import FDR, GaussianGraphicalModel, GlobalGreedy
     >>> X = GaussianGraphicalModel.chain(5, 0.6).sample(400, random_state=0)
-    >>> len(GlobalGreedy(FDR(alpha=0.1)).fit(X).edges_)
+    >>> len(GlobalGreedy(FDR(alpha=0.01)).fit(X).edges_)
     4
     """
 
@@ -206,23 +298,37 @@ class FDR(Rule):
         self.alpha = alpha
 
     def choose(self, problem: Problem) -> Selection:
-        """Run the path for as long as it finds edges enough to allow for more."""
-        alpha, noise = float(self.alpha), problem.noise
-        threshold = noise.family_wise(alpha)
-        while True:
-            graphs = problem.graphs(threshold)
-            further = noise.family_wise(alpha * max(int(graphs.n_edges.max()), 1))
-            if further >= threshold:
-                break
-            threshold = further
-        edges = np.maximum(graphs.n_edges, 1)
-        share = np.minimum(noise.n_pairs * noise.chance(graphs.lower) / edges, 1.0)
-        allowed = np.array([noise.family_wise(alpha * m) for m in edges.tolist()])
-        upper = np.append(np.inf, graphs.lower[:-1])
-        # The graphs up to the first that has too few edges for its threshold.
-        last = int(np.append(allowed >= upper, True).argmax()) - 1
-        chosen = max(float(graphs.lower[last]), float(allowed[last]))
-        return Selection(repr(self), graphs.lower, share, "estimated share of false edges", chosen)
+        """The most edges such that the last one passes at its level."""
+        path, noise, alpha = problem.tests(), _after_refit(problem.noise), float(self.alpha)
+        number = np.arange(1, path.gains.size + 1)
+        share = np.minimum(noise.n_pairs * noise.chance(path.gains) / number, 1.0)
+        # The least share of all graphs that have this edge.
+        share = np.minimum.accumulate(share[::-1])[::-1]
+        n_edges = int(np.count_nonzero(share <= alpha))
+        threshold = noise.family_wise(min(alpha * max(n_edges, 1), 1.0))
+        if n_edges:
+            threshold = min(threshold, float(path.gains[n_edges - 1]) * (1.0 - MARGIN))
+        selection = _of_tests(self, path, share, "estimated share of false edges", threshold)
+        order = np.lexsort(path.edges_by_gain[:n_edges].T[::-1])
+        return replace(selection, q_value=share[:n_edges][order])
+
+
+def _after_refit(noise: Noise) -> Noise:
+    """The law of a gain after a refit, which is what tests of edges are put as."""
+    return replace(noise, one_entry=False)
+
+
+def _of_tests(
+    rule: Rule, path: NestedPath, criterion: Array, meaning: str, threshold: float
+) -> Selection:
+    """The choice of a threshold for tests of edges; where there are none, a curve of one point."""
+    # Edges to include have no gain, and chances too small to be told have the same.
+    shown = np.append(path.gains[1:] < path.gains[:-1], True)[: path.gains.size]
+    shown &= np.isfinite(path.gains)
+    thresholds, criterion = path.gains[shown], criterion[shown]
+    if not thresholds.size:
+        thresholds, criterion = np.array([threshold]), np.ones(1)
+    return Selection(repr(rule), thresholds, criterion, meaning, TestedThreshold(threshold))
 
 
 class EBIC(Rule):
@@ -245,7 +351,7 @@ class EBIC(Rule):
     4
     """
 
-    penalises_edges = True
+    sees_used_search = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [Number(Real, 0, None, closed="left")]
     }

@@ -4,22 +4,22 @@ A search is what an estimator's parameters say about it, without the data: small
 easily sent to other processes.
 """
 
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from math import isfinite
 from typing import Literal
 
-from sparsistent.core.moments import LEAST_GAIN, Moments
+from sparsistent.core.moments import Array, Moments
 from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
-from sparsistent.greedy.covariance_rows import rows_for_graph
-from sparsistent.greedy.estimate import change_graph
 from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.neighborhood import AbsoluteThreshold, Combine, Gain, neighborhood_greedy
-from sparsistent.greedy.path import GraphPath, Path
+from sparsistent.greedy.graph import Integers
+from sparsistent.greedy.neighborhood import Combine, Gain, neighborhood_greedy
+from sparsistent.greedy.path import Path
 from sparsistent.greedy.profile import profile_greedy
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError
-from sparsistent.selection.problem import Observer, Progress, Run
+from sparsistent.greedy.refit import FittedGraph
+from sparsistent.greedy.soft import SoftPath, SoftSearch
+from sparsistent.greedy.units import AbsoluteThreshold, SoftThreshold
+from sparsistent.selection.problem import Progress, Run
 from sparsistent.selection.thresholds import ebic_edge_threshold, ebic_neighbor_threshold
 
 
@@ -30,6 +30,12 @@ class GlobalSearch:
     backward_factor: float = 0.5
     constraints: Constraints = NO_CONSTRAINTS
     gain: Gain = "coordinate"
+    thorough: bool = True
+
+    @property
+    def has_complete(self) -> bool:
+        """Whether the graph with all pairs may be the result."""
+        return len(self.constraints.exclude) == 0
 
     @property
     def one_entry(self) -> bool:
@@ -49,10 +55,17 @@ class GlobalSearch:
         report: Progress | None = None,
     ) -> Run:
         """Search down to a threshold."""
+        if isinstance(threshold, SoftThreshold):
+            return SoftPath(moments, self.constraints, threshold), None
         threshold = float(threshold)
         if self.gain == "profile":
             return profile_greedy(
-                moments, threshold, self.backward_factor, report, self.constraints
+                moments,
+                threshold,
+                self.backward_factor,
+                report,
+                self.constraints,
+                thorough=self.thorough,
             )
         before: tuple[Path, FittedGraph] | None = None
         if earlier is not None and isinstance(earlier[0], Path) and earlier[1] is not None:
@@ -66,19 +79,24 @@ class GlobalSearch:
             earlier=before,
         )
 
-    def show_estimates(self, moments: Moments, observer: Observer) -> None:
-        """Show an observer each estimate when the search has it."""
-        # Edges to include may have no estimate.
-        with suppress(NoEstimateError):
-            global_greedy(
-                moments,
-                least_threshold(moments),
-                self.backward_factor,
-                observer=observer,
-                constraints=self.constraints,
-            )
+    def quick(self) -> "GlobalSearch":
+        """The same search from one start alone."""
+        return replace(self, thorough=False)
 
-    def charge(self, n_samples: int, n_features: int, gamma: float) -> float:
+    def loose_graph(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Integers, int]:
+        """Every edge that either node chooses at a threshold of log RSS, and the steps it took."""
+        nodes = NeighborhoodSearch(self.backward_factor, "or", self.constraints)
+        return nodes.loose_graph(moments, threshold, report)
+
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+        """The estimates at soft thresholds, falling; each changes the one before."""
+        search = SoftSearch(moments, self.constraints)
+        for threshold in thresholds.tolist():
+            yield search.lower(SoftThreshold(threshold).penalty)
+
+    def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
         """What the extended BIC charges for an edge, divided by n."""
         return ebic_edge_threshold(n_samples, n_features, gamma)
 
@@ -92,6 +110,7 @@ class NeighborhoodSearch:
     constraints: Constraints = NO_CONSTRAINTS
     gain: Gain = "coordinate"
     one_entry: Literal[False] = False
+    has_complete: Literal[False] = False
 
     @property
     def minimises(self) -> bool:
@@ -119,28 +138,26 @@ class NeighborhoodSearch:
         )
         return path, None
 
-    def show_estimates(self, moments: Moments, observer: Observer) -> None:
-        """Show an observer the estimates on the joined graphs."""
-        path, _ = self.run(moments, least_threshold(moments))
-        show_graphs(moments, path, observer)
+    def quick(self) -> "NeighborhoodSearch":
+        """The same search: it has one start."""
+        return self
 
-    def charge(self, n_samples: int, n_features: int, gamma: float) -> float:
+    def loose_graph(
+        self, moments: Moments, threshold: float, report: Progress | None
+    ) -> tuple[Integers, int]:
+        """Every edge that either node chooses at a threshold of log RSS, and the steps it took."""
+        either = replace(self, combine="or", gain="coordinate")
+        path, _ = either.run(moments, threshold, None, report)
+        return path.edges(threshold), path.n_steps(threshold)
+
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+        """The estimates on the joined graphs at soft thresholds, falling."""
+        path, _ = self.run(moments, float(thresholds[-1]))
+        search = SoftSearch(moments, self.constraints)
+        for threshold in thresholds.tolist():
+            search.restrict(path.edges(threshold))
+            yield search.lower(SoftThreshold(threshold).penalty)
+
+    def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
         """What the extended BIC charges for a neighbour, divided by n."""
         return ebic_neighbor_threshold(n_samples, n_features, gamma)
-
-
-def least_threshold(moments: Moments) -> float:
-    """How far a path need go at most: half of what AIC charges, of shrunk gains."""
-    assert moments.n_samples is not None
-    return max((1.0 - moments.shrinkage) ** 2 / moments.n_samples, LEAST_GAIN)
-
-
-def show_graphs(moments: Moments, path: GraphPath, observer: Observer) -> None:
-    """Show an observer the estimates on the graphs of a path, until it has seen enough."""
-    graphs = path.graph_sequence()
-    fit = FittedGraph(rows_for_graph(moments))
-    with suppress(NoEstimateError):
-        for k, threshold in enumerate(graphs.lower.tolist()):
-            change_graph(fit, graphs.changes(k - 1, k))
-            if isfinite(threshold) and observer(fit, threshold):
-                return

@@ -154,7 +154,8 @@ class StARS(Rule):
     def _run_far_enough(self, run: Run, problem: Problem) -> tuple[list[GraphSequence], float]:
         """Graphs whose instability reaches β, or all there are, and how far they go."""
         p = problem.n_features
-        noise = replace(problem.noise, n_samples=subsample_size(problem.n_samples))
+        n = len(problem.rows(self).values)
+        noise = replace(problem.noise, n_samples=subsample_size(n) * (problem.n_samples / n))
         # Where noise alone is so unstable.
         end = noise.threshold((1 - np.sqrt(1 - 2 * self.beta)) / 2)
         while True:

@@ -29,7 +29,7 @@ LARGEST_GAIN = 1e3
 LARGEST_SQUARE = 1.0 - 1e-12
 
 
-def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
+def ebic_edge_threshold(n_samples: float, n_features: int, gamma: float = 0.5) -> float:
     """The gain that an edge must exceed under the extended BIC.
 
     Examples
@@ -40,7 +40,7 @@ def ebic_edge_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> 
     return (math.log(n_samples) + 4 * gamma * math.log(n_features)) / n_samples
 
 
-def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 0.5) -> float:
+def ebic_neighbor_threshold(n_samples: float, n_features: int, gamma: float = 0.5) -> float:
     """The fall of log RSS that a neighbour must exceed under the extended BIC.
 
     A neighbour is charged about what an edge is: both nodes of a false edge see the same
@@ -56,7 +56,7 @@ def ebic_neighbor_threshold(n_samples: int, n_features: int, gamma: float = 0.5)
     return (math.log(n_samples) + 4 * gamma * math.log(candidates)) / n_samples
 
 
-def paper_threshold(n_samples: int, n_features: int, constant: float, max_degree: float) -> float:
+def paper_threshold(n_samples: float, n_features: int, constant: float, max_degree: float) -> float:
     """The threshold of the paper's theorems, c·d·log p/n.
 
     Examples
@@ -71,6 +71,8 @@ def paper_threshold(n_samples: int, n_features: int, constant: float, max_degree
 class Noise:
     """The law of the gain of a pair without an edge, and how many pairs there are.
 
+    ``n_samples`` is the effective number (:mod:`sparsistent.core.effective_samples`).
+
     Examples
     --------
     >>> noise = Noise(n_samples=500, n_features=100)
@@ -80,7 +82,7 @@ class Noise:
     0.05
     """
 
-    n_samples: int
+    n_samples: float
     n_features: int
     assume_centered: bool = False
     one_entry: bool = True
@@ -97,9 +99,14 @@ class Noise:
         return max(self.n_features * (self.n_features - 1) // 2, 1)
 
     @property
+    def freedom(self) -> float:
+        """The degrees of freedom of a variable about its mean."""
+        return self.n_samples - (not self.assume_centered)
+
+    @property
     def _shape(self) -> float:
         # Two samples say nothing: their correlation is one in size.
-        return max(self.n_samples - 1 - (not self.assume_centered), 1) / 2
+        return max(self.freedom - 1, 1) / 2
 
     def chance(self, gain: "float | Array") -> Array:
         """The chance of one pair to have a larger gain."""
@@ -114,13 +121,19 @@ class Noise:
 
     def threshold(self, chance: float) -> float:
         """The gain that one pair exceeds with this chance."""
-        rest = float(special.betaincinv(self._shape, 0.5, chance))
+        return float(self.thresholds(np.array(chance)))
+
+    def thresholds(self, chance: Array) -> Array:
+        """The gains that one pair exceeds with each of these chances."""
+        rest = special.betaincinv(self._shape, 0.5, chance)
         if self.shrinkage > 0.0:
             rest = 1.0 - self.kept * (1.0 - rest)
-        if not self.one_entry:
-            return max(-math.log(rest), LEAST_GAIN) if rest > 0 else LARGEST_GAIN
-        u = (1.0 + math.sqrt(1.0 + 4.0 * (1.0 - rest))) / 2.0
-        return max(2.0 * (u - 1.0) - math.log(u), LEAST_GAIN)
+        if self.one_entry:
+            u = (1.0 + np.sqrt(1.0 + 4.0 * (1.0 - rest))) / 2.0
+            gain = 2.0 * (u - 1.0) - np.log(u)
+        else:
+            gain = -np.log(np.maximum(rest, math.exp(-LARGEST_GAIN)))
+        return np.asarray(np.clip(gain, LEAST_GAIN, LARGEST_GAIN))
 
     def score(self, gain: "float | Array") -> Array:
         """The gain as what a normal variable exceeds in size with the same chance."""

@@ -1,10 +1,14 @@
 """The nonparametric bootstrap of a graph and of its partial correlations.
 
 Rows are drawn with replacement and the estimator is fitted again, its rule for the threshold
-included. Two intervals come out for an edge. On the graphs that the resamples choose, an edge that
-is not chosen counts as zero: that is how the whole procedure varies. On the graph that the data
-chose, every resample refits the same entries: that is how the estimate varies once the graph is
-taken for granted. Both are percentiles.
+included. Two pairs of percentiles come out for an edge. On the graphs that the resamples choose, an
+edge that is not chosen counts as zero: that is how the whole procedure varies. On the graph that
+the data chose, every resample refits the same entries: that is how the estimate varies once the
+graph is taken for granted.
+
+Percentiles are no confidence intervals. Resamples vary around an estimate that is itself off where
+the edge was selected for being large, or where the graph misses others: docs/choosing.md has how
+often they cover the truth. :func:`sparsistent.edge_intervals` has confidence intervals.
 
 ``p_ignoring_selection`` of an edge compares the likelihood with and without it, the rest of the
 graph refitted. It takes the graph as given although the same data chose it, and knows nothing of
@@ -66,16 +70,19 @@ class BootstrapResult:
     sign_share : array
         Of these, the share in which it has the sign that it has most often.
     interval : array of shape (n, 2)
-        Of the partial correlation on the resamples' own graphs, zero where an edge is missing.
+        Percentiles of the partial correlation on the resamples' own graphs, zero where an edge is
+        missing. No confidence interval; for one see :func:`edge_intervals`.
     selected_interval : array of shape (n, 2)
-        Of the partial correlation on the graph that the data chose; NaN for other edges.
+        Percentiles of the partial correlation on the graph that the data chose; NaN for other
+        edges. No confidence interval either: it does not allow for the choice of the graph.
     p_ignoring_selection : array
         Ranks the edges of the graph, and tests nothing: the χ² tail of an edge's likelihood ratio,
         as if the graph had not been chosen by the same data. It is corrected neither for that
-        choice nor for the number of pairs, and so is too small. NaN for other edges. For a bound
-        on false edges see :func:`stability_selection`.
+        choice nor for the number of pairs, and so is too small. NaN for other edges. For p-values
+        that allow for the choice see :func:`edge_intervals`, for a bound on false edges
+        :func:`stability_selection`.
     confidence : float
-        The level of the intervals.
+        The share of resamples between the percentiles.
     n_resamples : int
         How many resamples there are, without those that failed.
     failures : list of Failure
@@ -120,26 +127,28 @@ class BootstrapResult:
         Returns
         -------
         pandas.DataFrame
-            ``source``, ``target``, ``partial_correlation``, ``lower`` and ``upper`` (on the
-            resamples' own graphs), ``share`` and ``selected``; with details also ``sign_share``,
-            ``lower_on_selected`` and ``upper_on_selected`` (on the graph that the data chose) and
+            ``source``, ``target``, ``partial_correlation``, ``2.5%`` and ``97.5%`` (percentiles on
+            the resamples' own graphs; others with another ``confidence``), ``share`` and
+            ``selected``; with details also ``sign_share``, ``2.5%_on_selected`` and
+            ``97.5%_on_selected`` (percentiles on the graph that the data chose) and
             ``p_ignoring_selection``, which ranks edges and tests nothing.
         """
+        low, high = (f"{50 * (1 + sign * self.confidence):.6g}%" for sign in (-1, 1))
         pd = optional_import("pandas", "to_frame")
         columns = {
             "source": self.names[self.edges[:, 0]],
             "target": self.names[self.edges[:, 1]],
             "partial_correlation": self.partial_correlation,
-            "lower": self.interval[:, 0],
-            "upper": self.interval[:, 1],
+            low: self.interval[:, 0],
+            high: self.interval[:, 1],
             "share": self.share,
             "selected": self.selected,
         }
         if details:
             columns |= {
                 "sign_share": self.sign_share,
-                "lower_on_selected": self.selected_interval[:, 0],
-                "upper_on_selected": self.selected_interval[:, 1],
+                f"{low}_on_selected": self.selected_interval[:, 0],
+                f"{high}_on_selected": self.selected_interval[:, 1],
                 "p_ignoring_selection": self.p_ignoring_selection,
             }
         return pd.DataFrame(columns)
@@ -156,7 +165,7 @@ def bootstrap(
     verbose: Verbose = "auto",
     callback: Progress | None = None,
 ) -> BootstrapResult:
-    """Fit an estimator to resamples of the rows: how sure is each edge?
+    """Fit an estimator to resamples of the rows: how does each edge vary?
 
     Parameters
     ----------
@@ -167,7 +176,7 @@ def bootstrap(
     n_resamples : int, default=1000
         How often rows are drawn with replacement.
     confidence : float, default=0.95
-        The level of the intervals.
+        The share of resamples between the percentiles.
     random_state : int, RandomState or None, default=None
         A number makes the result the same each time, whatever ``n_jobs``.
     n_jobs : int or None, default=None
@@ -181,18 +190,22 @@ def bootstrap(
     -------
     BootstrapResult
 
+    See Also
+    --------
+    edge_intervals : Confidence intervals and p-values, without resamples.
+
     Examples
     --------
     >>> from sparsistent import GaussianGraphicalModel, GlobalGreedy, bootstrap
     >>> X = GaussianGraphicalModel.chain(4, 0.6).sample(400, random_state=0)
-    >>> result = bootstrap(GlobalGreedy(), X, n_resamples=50, random_state=0)
+    >>> result = bootstrap(GlobalGreedy(0.1), X, n_resamples=50, random_state=0)
     >>> result.share[result.selected].tolist()
     [1.0, 1.0, 1.0]
-    >>> result.to_frame().round(2)
-      source target  partial_correlation  lower  upper  share  selected
-    0     x0     x1                 0.55   0.48   0.61    1.0      True
-    1     x2     x3                 0.53   0.48   0.58    1.0      True
-    2     x1     x2                 0.42   0.36   0.48    1.0      True
+    >>> result.to_frame().round(2).head(3)
+      source target  partial_correlation  2.5%  97.5%  share  selected
+    0     x0     x1                 0.55  0.48   0.61    1.0      True
+    1     x2     x3                 0.53  0.48   0.58    1.0      True
+    2     x1     x2                 0.42  0.36   0.48    1.0      True
     """
     check_estimator(
         estimator, GraphEstimator, "bootstrap", "GlobalGreedy, NeighborhoodGreedy or FixedGraph"
@@ -251,8 +264,8 @@ def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
         change_graph(fit, [(i, j, False)])
         fall[k] = fit.loss - loss
         change_graph(fit, [(i, j, True)])
-    assert moments.n_samples is not None
-    return np.asarray(special.chdtrc(1, np.maximum(moments.n_samples * fall, 0.0)))
+    assert moments.n_effective is not None
+    return np.asarray(special.chdtrc(1, np.maximum(moments.n_effective * fall, 0.0)))
 
 
 def _resample(

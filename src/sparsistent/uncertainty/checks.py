@@ -1,11 +1,11 @@
-"""Arguments of the resampling functions, refused before anything is fitted."""
+"""Arguments of the functions of this folder, refused before anything is fitted."""
 
 from numbers import Integral, Real
 from typing import Any
 
 
-def check_estimator(estimator: Any, kind: type, function: str, expected: str) -> None:
-    """Refuse what is no estimator of this kind, or has no table to draw rows from."""
+def check_kind(estimator: Any, kind: type, function: str, expected: str, example: str) -> None:
+    """Refuse what is no estimator of this kind."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{function} needs an estimator, but got the class {estimator.__name__}; call it, as "
@@ -13,9 +13,13 @@ def check_estimator(estimator: Any, kind: type, function: str, expected: str) ->
         )
     if not isinstance(estimator, kind):
         raise TypeError(
-            f"{function} needs {expected}, as in {function}(GlobalGreedy(), X), but got "
-            f"{type(estimator).__name__}"
+            f"{function} needs {expected}, as in {example}, but got {type(estimator).__name__}"
         )
+
+
+def check_estimator(estimator: Any, kind: type, function: str, expected: str) -> None:
+    """Refuse what is no estimator of this kind, or has no table to draw rows from."""
+    check_kind(estimator, kind, function, expected, f"{function}(GlobalGreedy(), X)")
     if getattr(estimator, "covariance", None) is not None:
         raise ValueError(
             f"{function} draws rows of a table, and covariance='precomputed' has none; pass the "

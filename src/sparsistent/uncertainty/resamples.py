@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_random_state
 
+from sparsistent.estimators.input import HeavyTailsWarning
 from sparsistent.estimators.progress import Progress, Verbose, reporting
 
 # Resamples that a process is given at a time, and how often all are given some between two reports.
@@ -92,6 +93,8 @@ def _outcomes(work: Work, seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
             with warnings.catch_warnings():
                 # A refit of a resample that is nearly collinear is still one value among many.
                 warnings.simplefilter("ignore", ConvergenceWarning)
+                # Of all rows there has been one already.
+                warnings.simplefilter("ignore", HeavyTailsWarning)
                 outcomes.append(work(np.random.default_rng(seed)))
         except (ValueError, np.linalg.LinAlgError) as error:
             outcomes.append(error)
