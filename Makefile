@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 EXACT = PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)
 
 .PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang dist lint \
-	rivals bench bench-full bench-search bench-report reproduce reproduce-quick clean
+	rivals bench bench-full bench-search bench-networks bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
@@ -58,7 +58,7 @@ rivals: .venv-rivals/installed
 
 .venv-rivals/installed: benchmarks/constraints.txt
 	test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
-	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check --constraint benchmarks/constraints.txt gglasso
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check --constraint benchmarks/constraints.txt gglasso skglm
 	touch $@
 
 bench: setup
@@ -78,6 +78,12 @@ bench-search: setup
 	$(BIN)/python -m benchmarks.search_quality.run stepwise
 	$(BIN)/python -m benchmarks.search_quality.optimum
 	$(BIN)/python -m benchmarks.search_quality.report
+
+bench-networks: setup rivals
+	$(BIN)/python -m benchmarks.networks.run ours
+	$(BIN)/python -m benchmarks.networks.run rivals --draws 3
+	$(BIN)/python -m benchmarks.false_edges
+	$(BIN)/python -m benchmarks.networks.report
 
 bench-report: setup
 	$(BIN)/python -m benchmarks.report

@@ -62,7 +62,7 @@ def count_edges(precision: np.ndarray) -> int:
 
 def greedy(fit: np.ndarray, rest: np.ndarray) -> Result:
     """Our own choice of threshold and shrinkage."""
-    model = GlobalGreedy("cv", shrinkage="auto").fit(fit)
+    model = GlobalGreedy("cv").fit(fit)
     choice = f"shrinkage {model.shrinkage_:.3f}; threshold {model.threshold_:.3g}"
     return score(model.precision_, rest), len(model.edges_), choice
 

@@ -37,6 +37,10 @@ def missing(home: str, package: str) -> str:
     """What a solver needs and does not find here; empty where all is well."""
     if home == "rivals" and not RIVALS.exists():
         return "the rivals' environment; make it with: make rivals"
+    if home == "rivals" and package:
+        check = [str(RIVALS), "-c", f"import {package}"]
+        if subprocess.run(check, capture_output=True, check=False).returncode:
+            return f"the package {package} in the rivals' environment; install it with: make rivals"
     if home != "R":
         return ""
     if shutil.which("Rscript") is None:
@@ -55,10 +59,14 @@ def command(solver: Solver) -> list[str]:
     return [python, "-m", "benchmarks.worker", solver.file]
 
 
-def run(arguments: list[str], threads: int, limit: float) -> Ended:
-    """Wait for the process, and kill it and its children at the limit."""
+def run(arguments: list[str], threads: int, limit: float, clock: str = "wall") -> Ended:
+    """Wait for the process, and kill it and its children at the limit.
+
+    It times its fits in seconds of the wall clock, or with ``clock="cpu"`` in those of the CPU.
+    """
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
     environment["BENCHMARK_SOLVERS"] = str(FOLDER)
+    environment["BENCHMARK_CLOCK"] = clock
     with tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(
             arguments,

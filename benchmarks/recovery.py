@@ -3,9 +3,9 @@
 Chains, grids and stars, at sample sizes through the transition from never to always, in units of
 the least n at all: if an oracle told every other edge, testing the last pair's partial correlation
 κ among q pairs without an edge and s edges needs n = 3 + [(z_{δ/4q} + z_{δ/2s})/atanh κ]² for
-success with chance 1 − δ. One path a draw holds the answers of all rules, and two bounds in
-hindsight: that of the one threshold with the most exact draws in the cell, and whether the true
-graph is anywhere on the path, with a threshold of its own for every draw.
+success with chance 1 − δ. One path a draw holds the answer of EBIC, and two bounds in hindsight:
+that of the one threshold with the most exact draws in the cell, and whether the true graph is
+anywhere on the path, with a threshold of its own for every draw. The other rules are fitted.
 
 The empty graph shows how often each rule finds an edge where there is none. With R's glasso, whose
 best of 100 penalties in hindsight is taken on the same draws, chains and grids are compared.
@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sparsistent import GaussianGraphicalModel
+from sparsistent import EBIC, GaussianGraphicalModel, GlobalGreedy
 from sparsistent.core.moments import Moments, column_moments
 from sparsistent.greedy.graph_sequence import GraphSequence
-from sparsistent.selection import RULES
 from sparsistent.selection.problem import Problem
 from sparsistent.selection.searches import GlobalSearch
 from sparsistent.selection.thresholds import ebic_edge_threshold
@@ -47,7 +46,7 @@ FACTORS = [0.35, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 3.0]
 DRAWS = 200
 EMPTY_SIZES = [10, 30, 100, 1000]
 EMPTY_DRAWS = 1000
-FROM_ONE_PATH = ["auto", "fwer", "fdr", "ebic"]
+FITTED = ["auto", "fwer", "fdr"]
 EACH_DRAW, ONE_FOR_ALL = "hindsight", "one threshold, hindsight"
 # Noise lets this many false edges be expected at the end of a path.
 DEEP = 5.0
@@ -70,15 +69,14 @@ def oracle_samples(model: GaussianGraphicalModel, delta: float) -> float:
     return float(3 + (z / np.arctanh(weakest)) ** 2)
 
 
-def answers(moments: Moments) -> tuple[GraphSequence, dict[str, float]]:
-    """The graphs along the path, and the threshold that each rule chooses."""
+def path_and_ebic(moments: Moments) -> tuple[GraphSequence, float]:
+    """The graphs along the path, and the threshold that EBIC chooses."""
     n, p = moments.n_samples, moments.scale.size
     assert n is not None
     problem = Problem(GlobalSearch(), moments)
     end = min(problem.noise.family_wise(DEEP), ebic_edge_threshold(n, p) / 2)
     problem.run(end)
-    chosen = {rule: RULES[rule]().choose(problem).chosen for rule in FROM_ONE_PATH}
-    return problem.graphs(end), chosen
+    return problem.graphs(end), EBIC().choose(problem).chosen
 
 
 def wrong_edges(graphs: GraphSequence, truth: set[tuple[int, int]]) -> np.ndarray:
@@ -95,19 +93,31 @@ def at(graphs: GraphSequence, threshold: float) -> int:
     return min(graphs.index(threshold), len(graphs) - 1)
 
 
-def cell(model: GaussianGraphicalModel, n: int, draws: int) -> Iterator[Row]:
-    """The rates of one graph and sample size, a row a rule."""
+def fitted_cell(model: GaussianGraphicalModel, n: int, draws: int) -> Iterator[Row]:
+    """The rates of rules that are fitted, of one graph and sample size."""
+    truth = set(map(tuple, model.edges.tolist()))
+    tally: dict[str, list[tuple[int, int]]] = {rule: [] for rule in FITTED}
+    for seed in range(draws):
+        X = model.sample(n, random_state=seed)
+        for rule in FITTED:
+            found = set(map(tuple, GlobalGreedy(rule).fit(X).edges_.tolist()))
+            tally[rule].append((len(truth - found), len(found - truth)))
+    for rule, results in tally.items():
+        yield summary(rule, draws, results)
+
+
+def path_cell(model: GaussianGraphicalModel, n: int, draws: int) -> Iterator[Row]:
+    """The rates of EBIC and of hindsight, of one graph and sample size."""
     truth = set(map(tuple, model.edges.tolist()))
     tally: dict[str, list[tuple[int, int]]] = {}
     paths = []
     for seed in range(draws):
         moments = column_moments(model.sample(n, random_state=seed), assume_centered=False)
-        graphs, chosen = answers(moments)
+        graphs, chosen = path_and_ebic(moments)
         wrong = wrong_edges(graphs, truth)
         paths.append((graphs, wrong))
         tally.setdefault(EACH_DRAW, []).append(wrong[wrong.sum(axis=1).argmin()])
-        for rule, threshold in chosen.items():
-            tally.setdefault(rule, []).append(wrong[at(graphs, threshold)])
+        tally.setdefault("ebic", []).append(wrong[at(graphs, chosen)])
     exact = [graphs.lower[wrong.sum(axis=1) == 0] for graphs, wrong in paths]
     trials = [
         [wrong[at(graphs, threshold)] for graphs, wrong in paths]
@@ -154,7 +164,7 @@ def main() -> None:
     if RESULTS.exists():
         with RESULTS.open(encoding="utf-8") as file:
             known = {
-                (row["graph"], row["p"], row["n"], row["rule"].startswith("glasso"))
+                (row["graph"], row["p"], row["n"], computed_by(row["rule"]))
                 for row in csv.DictReader(file)
             }
     with RESULTS.open("a", encoding="utf-8", newline="") as file:
@@ -162,13 +172,20 @@ def main() -> None:
         if not known:
             writer.writeheader()
         for graph, p, factor, n, compute in cells():
-            if (graph, str(p), str(n), compute.func is glasso_cell) in known:
+            if (graph, str(p), str(n), compute.func) in known:
                 continue
             found = compute()
             for row in [found] if isinstance(found, dict) else found:
                 writer.writerow({"graph": graph, "p": p, "factor": factor, "n": n, **row})
             file.flush()
             print(f"{graph}, p = {p}, n = {n}: done")
+
+
+def computed_by(rule: str) -> Callable[..., Any]:
+    """What computes the rows of a rule."""
+    if rule.startswith("glasso"):
+        return glasso_cell
+    return fitted_cell if rule in FITTED else path_cell
 
 
 def cells() -> Iterator[tuple[str, int, float, int, Any]]:
@@ -178,10 +195,12 @@ def cells() -> Iterator[tuple[str, int, float, int, Any]]:
             model = make(p)
             for factor in FACTORS:
                 n = round(factor * oracle_samples(model, 0.05))
-                yield graph, p, factor, n, partial(cell, model, n, DRAWS)
+                for compute in (fitted_cell, path_cell):
+                    yield graph, p, factor, n, partial(compute, model, n, DRAWS)
     empty = GaussianGraphicalModel.from_precision(np.eye(50))
     for n in EMPTY_SIZES:
-        yield "empty", 50, 0.0, n, partial(cell, empty, n, EMPTY_DRAWS)
+        for compute in (fitted_cell, path_cell):
+            yield "empty", 50, 0.0, n, partial(compute, empty, n, EMPTY_DRAWS)
     for p in COMPARED_SIZES:
         for graph in COMPARED:
             model = GRAPHS[graph](p)

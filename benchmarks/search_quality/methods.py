@@ -3,20 +3,16 @@
 All seconds are CPU seconds of one thread, so that a busy machine does not change them.
 """
 
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.objective import read_result
-from benchmarks.process import command, missing, run
+from benchmarks.one_fit import Failed, Graph, Skipped, in_own_process
 from benchmarks.search_quality.problems import Problem
-from benchmarks.solvers import RIVALS, Solver
+from benchmarks.solvers import CHOOSING, RIVALS, Solver
 from benchmarks.solvers.ours import version
 from sparsistent import GlobalGreedy, NeighborhoodGreedy
 
@@ -27,19 +23,6 @@ BUDGET = 0.5
 RIVAL_LIMIT = 3600.0
 # Rivals are run where the conditioning is that of a real network.
 RIVALS_ON = "ecoli70"
-
-
-class Skipped(Exception):
-    """The method cannot be measured here; nothing is written, so that a later run will."""
-
-
-@dataclass(frozen=True)
-class Graph:
-    """What a method found, how long it took, and which version of it."""
-
-    edges: np.ndarray
-    seconds: float
-    version: str
 
 
 @dataclass(frozen=True)
@@ -72,18 +55,10 @@ def ours(kind: type[Estimator], gain: str, X: np.ndarray, threshold: float) -> G
 
 def in_r(solver: Solver, X: np.ndarray, threshold: float) -> Graph:
     """One fit, as users call it; it chooses its own penalty."""
-    if needed := missing(solver.home, solver.package):
-        raise Skipped(f"{solver.name} needs {needed}")
-    os.environ["BENCHMARK_CLOCK"] = "cpu"
-    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as out:
-        X.tofile(Path(data) / "X.bin")
-        (Path(data) / "shape.txt").write_text(f"{X.shape[0]} {X.shape[1]}\n", encoding="utf-8")
-        ended = run([*command(solver), data, "1", "1", "0", out], 1, RIVAL_LIMIT)
-        if ended.status != "ok":
-            raise Skipped(f"{solver.name}: {ended.status}")
-        result = read_result(Path(out) / "0.txt")
-    edges = np.array(sorted(result.edges), dtype=np.intp).reshape(-1, 2)
-    return Graph(edges, result.seconds[0], result.version)
+    try:
+        return in_own_process(solver, X, RIVAL_LIMIT)
+    except Failed as reason:
+        raise Skipped(f"{solver.name}: {reason}") from reason
 
 
 def all_draws(problem: Problem) -> int:
@@ -97,10 +72,9 @@ def three_draws(problem: Problem) -> int:
 
 
 def _rival(name: str) -> Solver:
-    return next(solver for solver in RIVALS if solver.name == name)
+    return next(solver for solver in (*RIVALS, *CHOOSING) if solver.name == name)
 
 
-HUGE_RIC = Solver("huge mb, RIC", "huge_mb_ric.R", "R", "huge")
 GAINS = ("coordinate", "profile")
 SEARCHES = tuple(Method(f"global {gain}", partial(ours, GlobalGreedy, gain)) for gain in GAINS)
 NEIGHBORHOODS = tuple(
@@ -108,6 +82,6 @@ NEIGHBORHOODS = tuple(
 )
 IN_R = (
     Method("EBICglasso", partial(in_r, _rival("qgraph EBICglasso")), all_draws),
-    Method("huge mb, RIC", partial(in_r, HUGE_RIC), all_draws),
+    Method("huge mb, RIC", partial(in_r, _rival("huge mb, RIC")), all_draws),
 )
 STEPWISE = (Method("ggmModSelect", partial(in_r, _rival("qgraph ggmModSelect")), three_draws),)

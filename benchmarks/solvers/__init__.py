@@ -16,8 +16,8 @@ class Solver:
     """A way from data to a graph, or a floor under all ways.
 
     ``home`` says where it runs: "own" (this environment), "rivals" (.venv-rivals) or "R", with the
-    R ``package`` that it needs. ``penalized`` ones are given λ; ``threaded`` ones can use more than
-    one core; ``largest`` is the most variables that it is meant for.
+    ``package`` that it needs there. ``penalized`` ones are given λ; ``threaded`` ones can use more
+    than one core; ``largest`` is the most variables that it is meant for.
     """
 
     name: str
@@ -53,6 +53,14 @@ RIVALS = (
     Solver("glmnet by node", "glmnet.R", "R", "glmnet", penalized=True, threaded=True),
     Solver("qgraph EBICglasso", "qgraph_ebicglasso.R", "R", "qgraph", largest=100),
     Solver("qgraph ggmModSelect", "qgraph_ggmmodselect.R", "R", "qgraph", largest=100),
+)
+# Those that choose their own penalty, whose graphs are compared with ours.
+CHOOSING = (
+    Solver("BDgraph mpl", "bdgraph_mpl.R", "R", "BDgraph"),
+    Solver("huge mb, RIC", "huge_mb_ric.R", "R", "huge"),
+    Solver("EBICglasso", "qgraph_ebicglasso.R", "R", "qgraph"),
+    Solver("GraphicalLassoCV", "graphical_lasso_cv.py"),
+    Solver("adaptive lasso, EBIC", "adaptive_lasso_ebic.py", "rivals", "skglm"),
 )
 SEARCHES = (
     Solver("GlobalGreedy after correlations", "global_search.py"),
