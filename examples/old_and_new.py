@@ -35,7 +35,7 @@ GlobalGreedy(StARS(beta=0.05, n_subsamples=20, random_state=0)).fit(X)
 GlobalGreedy(StARS(bounded=True, random_state=0)).fit(X)
 
 # 5. before: GlobalGreedy("cv", cv=10, shrinkage="auto")
-GlobalGreedy(CV(cv=10), shrinkage="auto").fit(X)
+GlobalGreedy(CV(cv=10)).fit(X)
 
 # 6. before: GlobalGreedy("paper", constant=0.5, max_degree=2)
 GlobalGreedy(Paper(constant=0.5, max_degree=2)).fit(X)
