@@ -22,7 +22,7 @@ from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import FittedGraph
 
 # Pairs whose information is computed between two moments at which Ctrl-C is heard.
-TOGETHER = 16384
+TOGETHER = 4096
 # Predictions beyond these say no more than that the loss changes by a lot.
 MOST_GAINED, MOST_LOST = 0.999, 0.4999
 
@@ -51,7 +51,7 @@ def evidence_of(fit: FittedGraph, least: float) -> Evidence:
     others, difference = _open_pairs(fit, edges, -np.expm1(-least))
     pairs = np.concatenate([edges, others])
     information = _information(fit, pairs)
-    x = np.minimum(0.5 * fit.theta[:m] ** 2 * information[:m], MOST_LOST)
+    x = np.clip(0.5 * fit.theta[:m] ** 2 * information[:m], 0.0, MOST_LOST)
     cost = np.log((1.0 - x) / (1.0 - 2.0 * x))
     # Rounding can leave less than there is in the saturated model.
     unit = fit.theta_diagonal
