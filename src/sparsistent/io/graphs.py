@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
-from scipy import sparse
 
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.labels import column_names
@@ -118,7 +117,7 @@ def graphml(model: GraphEstimator, frame: "pd.DataFrame") -> str:
 
 def precision_npz(model: GraphEstimator) -> bytes:
     """The precision matrix, means and names, as NumPy and `scipy.sparse.load_npz` read them."""
-    precision = sparse.csr_array(model.precision_)
+    precision = model._precision_
     content = io.BytesIO()
     np.savez_compressed(
         content,
