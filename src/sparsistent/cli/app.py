@@ -119,7 +119,7 @@ COMMANDS = (
     ),
     Command(
         "demo",
-        "other.demo",
+        "fitting.demo",
         "Fit real data that come with scikit-learn, and write their report.",
         table.OUTPUT[:2],
     ),

@@ -1,27 +1,29 @@
-"""Commands that fit: ``fit``, ``bootstrap`` and ``report``.
+"""Commands that fit: ``fit``, ``bootstrap``, ``report`` and ``demo``.
 
 A run is what decides a result: the command, its options, the edges of graphs that were given, and
 the data by their hash. It is recorded in ``run.json``, from which it can be repeated.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import sparsistent.uncertainty
+import sparsistent
+from sparsistent.cli.digits import DIGITS_NAME, DIGITS_THRESHOLD, digits_csv
 from sparsistent.cli.estimators import GRAPHS, Pairs, make_estimator
 from sparsistent.cli.options import FIT, RESAMPLES, TABLE
 from sparsistent.cli.reports import fit_lines, report_html
 from sparsistent.cli.session import Session, UsageError
 from sparsistent.cli.writing import writing
 from sparsistent.estimators.base import GraphEstimator
-from sparsistent.io.files import reject_existing_files, write_folder, write_whole
+from sparsistent.io.files import Content, reject_existing_files, write_folder, write_whole
 from sparsistent.io.found import Found, TableError
 from sparsistent.io.graphs import read_graph
 from sparsistent.io.results import NAMES, hash_of, read_run, result_files, summary, versions
 from sparsistent.io.tables import read_table
+from sparsistent.io.text_tables import read_text
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
 if TYPE_CHECKING:
@@ -43,16 +45,6 @@ class Run:
     earlier: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What came out."""
-
-    model: GraphEstimator
-    table: "pd.DataFrame"
-    found: Found
-    bootstrap: BootstrapResult | None
-
-
 def fit(session: Session, arguments: dict[str, Any]) -> None:
     """Learn the graph of a table and write the result."""
     _fit_and_write(session, "fit", arguments)
@@ -69,46 +61,60 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
     out = Path(arguments["out"] or file.parent / "report.html")
     with writing(out):
         reject_existing_files(out.parent, {out.name}, arguments["force"])
-    fitted = _fit(session, _repeated(earlier, file, None))
-    html = report_html(
-        fitted.model, fitted.table, fitted.bootstrap, _title(earlier["data"]["path"])
-    )
+    run = _repeated(earlier, file, None)
+    html = report_html(*_fit(session, run, *_read(session, run)), _title(run.data))
     with writing(out):
         write_whole(out, html, overwrite=arguments["force"])
     session.result({"out": str(out)}, f"wrote {out}")
+
+
+def demo(session: Session, arguments: dict[str, Any]) -> None:
+    """Fit the images of digits that come with scikit-learn; the table is among the files."""
+    out = Path(arguments["out"] or "demo-output")
+    options = {option.name: option.default for option in FIT} | {"threshold": DIGITS_THRESHOLD}
+    run = Run("fit", str(out / DIGITS_NAME), options)
+    with writing(out):
+        reject_existing_files(out, {*NAMES, DIGITS_NAME}, arguments["force"])
+    content = digits_csv()
+    table, found = read_text(content.encode(), DIGITS_NAME)
+    found = replace(found, sha256=hash_of(content))
+    session.note(f"{found.rows:,} images of handwritten digits, {found.columns} pixels that vary")
+    _write(session, run, out, arguments | {"report": True}, table, found, {DIGITS_NAME: content})
 
 
 def _fit_and_write(session: Session, command: str, arguments: dict[str, Any]) -> None:
     run, out = _requested(command, arguments)
     with writing(out):
         reject_existing_files(out, set(NAMES), arguments["force"])
-    fitted = _fit(session, run)
+    _write(session, run, out, arguments, *_read(session, run), {})
+
+
+def _write(
+    session: Session,
+    run: Run,
+    out: Path,
+    arguments: dict[str, Any],
+    table: "pd.DataFrame",
+    found: Found,
+    others: dict[str, Content],
+) -> None:
+    """Fit and write the result, and other files with it."""
+    model, table, result = _fit(session, run, table, found)
     html = None
     if arguments["report"]:
         try:
-            html = report_html(fitted.model, fitted.table, fitted.bootstrap, _title(run.data))
+            html = report_html(model, table, result, _title(run.data))
         except ImportError as error:
             session.note(f"report.html is left out: {error}")
-    files = result_files(
-        fitted.model,
-        fitted.table,
-        _record(session, run, fitted.found, out),
-        bootstrap=fitted.bootstrap,
-        report=html,
-    )
+    record = _record(session, run, found, out)
+    files = others | result_files(model, table, record, bootstrap=result, report=html)
     with writing(out):
         write_folder(out, files, overwrite=arguments["force"], stale=NAMES)
-    data = {
-        **summary(fitted.model),
-        "out": str(out),
-        "files": sorted(files),
-        "warnings": session.warnings,
-    }
+    data = {**summary(model), "out": str(out), "files": sorted(files), "warnings": session.warnings}
     if run.earlier is not None:
-        same = run.earlier["files"]["edges.csv"] == hash_of(files["edges.csv"])
-        data["same_edges"] = same
-        session.note(_about_repeating(same, run.earlier))
-    session.result(data, fit_lines(fitted.model, out, sorted(files)))
+        data["same_edges"] = run.earlier["files"]["edges.csv"] == hash_of(files["edges.csv"])
+        session.note(_about_repeating(data["same_edges"], run.earlier))
+    session.result(data, fit_lines(model, out, sorted(files)))
 
 
 def _requested(command: str, arguments: dict[str, Any]) -> tuple[Run, Path]:
@@ -152,45 +158,49 @@ def _repeated(earlier: dict[str, Any], file: Path, data: str | None) -> Run:
     return Run(earlier["command"], data, earlier["arguments"], graphs, earlier)
 
 
-def _fit(session: Session, run: Run) -> Fitted:
-    """Read the table and fit."""
-    estimator = make_estimator(run.options, run.graphs)
-    weight = run.options["sample_weight"]
-    if weight is not None and run.command == "bootstrap":
-        raise UsageError("--sample-weight does not go with bootstrap; leave it out")
-    of_table = {name: run.options[name] for name in OF_TABLE}
-    of_table |= {name: of_table[name] or () for name in ("columns", "drop", "na")}
+def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:
+    """The table of a run; one of a run that is repeated must be the same."""
+    options = {name: run.options[name] for name in OF_TABLE}
+    options |= {name: options[name] or () for name in ("columns", "drop", "na")}
     with session.listening():
-        table, found = read_table(run.data, **of_table)
+        table, found = read_table(run.data, **options)
     session.note(f"read {_title(run.data)}: {found.sentence()}")
-    _reject_other_data(run, found)
-    weights = None
-    if weight is not None:
-        if weight not in table.columns:
-            raise TableError(f"--sample-weight names {weight!r}, which is no column of the table")
-        weights = table.pop(weight)
-    with session.listening(), session.progress() as progress:
-        if run.command == "fit":
-            estimator.set_params(callback=progress).fit(table, sample_weight=weights)
-            estimator.set_params(callback=None)
-            return Fitted(estimator, table, found, None)
-        options = {o.name: run.options[o.name] for o in RESAMPLES}
-        options |= {name: run.options[name] for name in ("random_state", "n_jobs")}
-        result = sparsistent.uncertainty.bootstrap(
-            estimator, table, **options, verbose=0, callback=progress
-        )
-    if result.failures:
-        session.note(f"warning: {len(result.failures)} resamples have no fit")
-    return Fitted(result.estimator, table, found, result)
-
-
-def _reject_other_data(run: Run, found: Found) -> None:
     if run.earlier is not None and run.earlier["data"]["sha256"] != found.sha256:
         raise TableError(
             f"{_title(run.data)} is not what run.json is about: its SHA-256 is "
             f"{found.sha256[:12]}..., and was {run.earlier['data']['sha256'][:12]}...; restore the "
             "data, or fit them without --again"
         )
+    return table, found
+
+
+def _fit(
+    session: Session, run: Run, table: "pd.DataFrame", found: Found
+) -> tuple[GraphEstimator, "pd.DataFrame", BootstrapResult | None]:
+    """The fitted estimator, the table without weights, and the bootstrap if there is one."""
+    estimator = make_estimator(run.options, run.graphs)
+    weights, name = None, run.options["sample_weight"]
+    if name is not None:
+        if run.command == "bootstrap":
+            raise UsageError("--sample-weight does not go with bootstrap; leave it out")
+        if name not in table.columns:
+            raise TableError(f"--sample-weight names {name!r}, which is no column of the table")
+        weights, table = table[name], table.drop(columns=name)
+    with session.listening(), session.progress() as progress:
+        if run.command == "fit":
+            estimator.set_params(callback=progress).fit(table, sample_weight=weights)
+            return estimator.set_params(callback=None), table, None
+        names = [option.name for option in RESAMPLES] + ["random_state", "n_jobs"]
+        result = sparsistent.bootstrap(
+            estimator,
+            table,
+            **{name: run.options[name] for name in names},
+            verbose=0,
+            callback=progress,
+        )
+    if result.failures:
+        session.note(f"warning: {len(result.failures)} resamples have no fit")
+    return result.estimator, table, result
 
 
 def _record(session: Session, run: Run, found: Found, out: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Commands beside fits: ``reproduce``, ``demo`` and ``info``."""
+"""Commands beside fits: ``reproduce`` and ``info``."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version

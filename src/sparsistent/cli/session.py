@@ -1,17 +1,24 @@
 """What a command says and where: notes and progress on the error stream, results on the other."""
 
 import json
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
+from sparsistent.cli.options import FIT
 from sparsistent.optional import optional_import
 
 # Exit codes; 0 is success.
 UNEXPECTED, USAGE, BAD_INPUT, NOT_WRITTEN, MISSING_PACKAGE, INTERRUPTED = 1, 2, 3, 4, 5, 130
+
+# A parameter as errors of the Python interface write it: missing='em', or n_samples= alone.
+NAMES = "|".join(option.name for option in FIT if option.kind is not bool)
+PARAMETER = re.compile(rf"\b(?P<name>{NAMES})=(?:'(?P<word>[^']*)'|(?P<rest>[\w.()+-]*))")
 
 Progress = Callable[[str, int, int], object]
 
@@ -100,5 +107,11 @@ class Session:
 
 
 def one_line(message: object) -> str:
-    """A message without line breaks."""
-    return " ".join(str(message).split()) or type(message).__name__
+    """A message without line breaks, in which parameters are options."""
+    text = " ".join(str(message).split()) or type(message).__name__
+    return PARAMETER.sub(_option, text)
+
+
+def _option(match: re.Match[str]) -> str:
+    value = match["word"] or match["rest"]
+    return f"--{match['name'].replace('_', '-')}" + (f" {quote(value)}" if value else "")
