@@ -138,6 +138,7 @@ def run_arguments(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         message = one_line(error.format_message() or "expected a command").rstrip(".")
+        message = message.replace("Value error, ", "")
         sys.stderr.write(f"error: {message}; see sparsistent {_command_of(arguments)}--help\n")
         if "--json" in arguments:
             sys.stdout.write(json.dumps({"error": message, "exit_code": USAGE}) + "\n")

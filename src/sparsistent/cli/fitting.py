@@ -18,7 +18,7 @@ from sparsistent.cli.reports import fit_lines, report_html
 from sparsistent.cli.session import Session, UsageError
 from sparsistent.cli.writing import writing
 from sparsistent.estimators.base import GraphEstimator
-from sparsistent.io.files import Content, reject_existing_files, write_folder, write_whole
+from sparsistent.io.files import Content, check_folder, write_folder, write_whole
 from sparsistent.io.found import Found, TableError
 from sparsistent.io.graphs import read_graph
 from sparsistent.io.results import NAMES, hash_of, read_run, result_files, summary, versions
@@ -60,7 +60,7 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
     earlier, file = read_run(arguments["run"])
     out = Path(arguments["out"] or file.parent / "report.html")
     with writing(out):
-        reject_existing_files(out.parent, {out.name}, arguments["force"])
+        check_folder(out.parent, {out.name}, arguments["force"])
     run = _repeated(earlier, file, None)
     html = report_html(*_fit(session, run, *_read(session, run)), _title(run.data))
     with writing(out):
@@ -74,7 +74,7 @@ def demo(session: Session, arguments: dict[str, Any]) -> None:
     options = {option.name: option.default for option in FIT} | {"threshold": DIGITS_THRESHOLD}
     run = Run("fit", str(out / DIGITS_NAME), options)
     with writing(out):
-        reject_existing_files(out, {*NAMES, DIGITS_NAME}, arguments["force"])
+        check_folder(out, {*NAMES, DIGITS_NAME}, arguments["force"])
     content = digits_csv()
     table, found = read_text(content.encode(), DIGITS_NAME)
     found = replace(found, sha256=hash_of(content))
@@ -85,7 +85,7 @@ def demo(session: Session, arguments: dict[str, Any]) -> None:
 def _fit_and_write(session: Session, command: str, arguments: dict[str, Any]) -> None:
     run, out = _requested(command, arguments)
     with writing(out):
-        reject_existing_files(out, set(NAMES), arguments["force"])
+        check_folder(out, set(NAMES), arguments["force"])
     _write(session, run, out, arguments, *_read(session, run), {})
 
 
