@@ -241,7 +241,7 @@ def _parameter(option: Option, typer: Any) -> Parameter:
 def _choice(name: str, words: tuple[str, ...]) -> Any:
     """A type with some words as its values, which is how Typer has choices."""
     create: Any = Enum
-    return create(name, {word: word for word in words})
+    return create(name, {word: word for word in words}, type=str)
 
 
 def _flags(option: Option) -> list[str]:

@@ -15,7 +15,7 @@ from sparsistent.cli.digits import DIGITS_NAME, DIGITS_THRESHOLD, digits_csv
 from sparsistent.cli.estimators import GRAPHS, Pairs, make_estimator
 from sparsistent.cli.options import FIT, RESAMPLES, TABLE
 from sparsistent.cli.reports import fit_lines, report_html
-from sparsistent.cli.session import Session, UsageError
+from sparsistent.cli.session import Session, UsageError, one_line
 from sparsistent.cli.writing import writing
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.io.files import Content, check_folder, write_folder, write_whole
@@ -104,8 +104,9 @@ def _write(
     if arguments["report"]:
         try:
             html = report_html(model, table, result, _title(run.data))
-        except ImportError as error:
-            session.note(f"report.html is left out: {error}")
+        except Exception as error:
+            # The other files are worth having even so.
+            session.warn(f"report.html is left out: {one_line(error)}", error)
     record = _record(session, run, found, out)
     files = others | result_files(model, table, record, bootstrap=result, report=html)
     with writing(out):
@@ -199,7 +200,7 @@ def _fit(
             callback=progress,
         )
     if result.failures:
-        session.note(f"warning: {len(result.failures)} resamples have no fit")
+        session.warn(f"{len(result.failures)} of the resamples have no fit")
     return result.estimator, table, result
 
 
