@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 OF_TABLE = tuple(option.name for option in TABLE if option.name != "sample_weight")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """What is to be fitted, and how."""
+    """What is to be fitted, and how; options that do not go together are refused at once."""
 
     command: str
     data: str
@@ -43,6 +43,11 @@ class Run:
     graphs: dict[str, Pairs] = field(default_factory=dict)
     # The run that is repeated.
     earlier: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.estimator = make_estimator(self.options, self.graphs)
+        if self.options["sample_weight"] is not None and self.command == "bootstrap":
+            raise UsageError("--sample-weight does not go with bootstrap; leave it out")
 
 
 def fit(session: Session, arguments: dict[str, Any]) -> None:
@@ -62,7 +67,8 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
     with writing(out):
         check_folder(out.parent, {out.name}, arguments["force"])
     run = _repeated(earlier, file, None)
-    html = report_html(*_fit(session, run, *_read(session, run)), _title(run.data))
+    table, _ = _read(session, run)
+    html = report_html(*_fit(session, run, table), _title(run.data))
     with writing(out):
         write_whole(out, html, overwrite=arguments["force"])
     session.result({"out": str(out)}, f"wrote {out}")
@@ -99,7 +105,7 @@ def _write(
     others: dict[str, Content],
 ) -> None:
     """Fit and write the result, and other files with it."""
-    model, table, result = _fit(session, run, table, found)
+    model, table, result = _fit(session, run, table)
     html = None
     if arguments["report"]:
         try:
@@ -176,14 +182,12 @@ def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:
 
 
 def _fit(
-    session: Session, run: Run, table: "pd.DataFrame", found: Found
+    session: Session, run: Run, table: "pd.DataFrame"
 ) -> tuple[GraphEstimator, "pd.DataFrame", BootstrapResult | None]:
-    """The fitted estimator, the table without weights, and the bootstrap if there is one."""
-    estimator = make_estimator(run.options, run.graphs)
+    """The estimator, fitted, the table without weights, and the bootstrap if there is one."""
+    estimator = run.estimator
     weights, name = None, run.options["sample_weight"]
     if name is not None:
-        if run.command == "bootstrap":
-            raise UsageError("--sample-weight does not go with bootstrap; leave it out")
         if name not in table.columns:
             raise TableError(f"--sample-weight names {name!r}, which is no column of the table")
         weights, table = table[name], table.drop(columns=name)
