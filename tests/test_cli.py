@@ -273,7 +273,7 @@ def test_demo(folder, run):
     edges = pd.read_csv("out/edges.csv")
     places = edges[["source", "target"]].map(lambda name: np.array([int(name[1]), int(name[3])]))
     distance = [abs(a - b).max() for a, b in places.to_numpy()]
-    assert np.mean(np.array(distance) == 1) > 0.6
+    assert np.mean(np.array(distance) == 1) > 0.75
     run("fit", "--again", "out", "--no-report")
     assert Path("out-again/edges.csv").read_bytes() == Path("out/edges.csv").read_bytes()
 

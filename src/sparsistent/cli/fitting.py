@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sparsistent
-from sparsistent.cli.digits import DIGITS_NAME, DIGITS_THRESHOLD, digits_csv
+from sparsistent.cli.digits import DIGITS_NAME, DIGITS_OPTIONS, digits_csv
 from sparsistent.cli.estimators import GRAPHS, Pairs, make_estimator
 from sparsistent.cli.options import FIT, RESAMPLES, TABLE
 from sparsistent.cli.reports import fit_lines, report_html
@@ -77,7 +77,7 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
 def demo(session: Session, arguments: dict[str, Any]) -> None:
     """Fit the images of digits that come with scikit-learn; the table is among the files."""
     out = Path(arguments["out"] or "demo-output")
-    options = {option.name: option.default for option in FIT} | {"threshold": DIGITS_THRESHOLD}
+    options = {option.name: option.default for option in FIT} | DIGITS_OPTIONS
     run = Run("fit", str(out / DIGITS_NAME), options)
     with writing(out):
         check_folder(out, {*NAMES, DIGITS_NAME}, arguments["force"])
