@@ -64,7 +64,7 @@ def test_fit(folder, run):
     edges = pd.read_csv("out/edges.csv")
     model = GlobalGreedy().fit(pd.read_csv("data.csv"))
     assert edges["source"].tolist() == model.to_frame()["source"].tolist()
-    np.testing.assert_array_equal(edges["weight"], model.to_frame()["weight"])
+    np.testing.assert_allclose(edges["weight"], model.to_frame()["weight"], rtol=1e-14)
     assert nx.read_graphml("out/graph.graphml").number_of_edges() == 5
 
 
@@ -142,9 +142,8 @@ def test_options_reach_the_estimator(folder, run):
     model = sparsistent.NeighborhoodGreedy(
         0.05, combine="and", correlation="spearman", shrinkage=0.1
     ).fit(pd.read_csv("data.csv"))
-    np.testing.assert_array_equal(
-        pd.read_csv("out/edges.csv")["weight"], model.to_frame()["weight"]
-    )
+    weight = pd.read_csv("out/edges.csv")["weight"]
+    np.testing.assert_allclose(weight, model.to_frame()["weight"], rtol=1e-14)
 
 
 def test_known_edges(folder, run):
@@ -274,7 +273,7 @@ def test_demo(folder, run):
     edges = pd.read_csv("out/edges.csv")
     places = edges[["source", "target"]].map(lambda name: np.array([int(name[1]), int(name[3])]))
     distance = [abs(a - b).max() for a, b in places.to_numpy()]
-    assert np.mean(np.array(distance) == 1) > 0.6
+    assert np.mean(np.array(distance) == 1) > 0.75
     run("fit", "--again", "out", "--no-report")
     assert Path("out-again/edges.csv").read_bytes() == Path("out/edges.csv").read_bytes()
 

@@ -109,8 +109,10 @@ def test_numbers_of_edges():
     frame = edge_frame(model)
     known = ["source", "target", "partial_correlation", "weight", "sign", "probability", "q_value"]
     assert frame.columns.tolist() == known
-    read = pd.read_csv(io.StringIO(edges_csv(frame)))
-    pd.testing.assert_frame_equal(read, frame, check_exact=True, check_dtype=False)
+    rows = list(csv.DictReader(io.StringIO(edges_csv(frame))))
+    for name in known:
+        kind = str if name in ("source", "target", "sign") else float
+        assert [kind(row[name]) for row in rows] == frame[name].tolist()
     assert "probability" not in edge_frame(GlobalGreedy("fdr").fit(table))
 
 

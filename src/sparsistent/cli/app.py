@@ -138,6 +138,7 @@ def run_arguments(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         message = one_line(error.format_message() or "expected a command").rstrip(".")
+        message = message.replace("Value error, ", "")
         sys.stderr.write(f"error: {message}; see sparsistent {_command_of(arguments)}--help\n")
         if "--json" in arguments:
             sys.stdout.write(json.dumps({"error": message, "exit_code": USAGE}) + "\n")
@@ -240,7 +241,7 @@ def _parameter(option: Option, typer: Any) -> Parameter:
 def _choice(name: str, words: tuple[str, ...]) -> Any:
     """A type with some words as its values, which is how Typer has choices."""
     create: Any = Enum
-    return create(name, {word: word for word in words})
+    return create(name, {word: word for word in words}, type=str)
 
 
 def _flags(option: Option) -> list[str]:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sparsistent
-from sparsistent.cli.digits import DIGITS_NAME, DIGITS_THRESHOLD, digits_csv
+from sparsistent.cli.digits import DIGITS_NAME, DIGITS_OPTIONS, digits_csv
 from sparsistent.cli.estimators import GRAPHS, Pairs, make_estimator
 from sparsistent.cli.options import FIT, RESAMPLES, TABLE
 from sparsistent.cli.reports import fit_lines, report_html
-from sparsistent.cli.session import Session, UsageError
+from sparsistent.cli.session import Session, UsageError, one_line
 from sparsistent.cli.writing import writing
 from sparsistent.estimators.base import GraphEstimator
-from sparsistent.io.files import Content, reject_existing_files, write_folder, write_whole
+from sparsistent.io.files import Content, check_folder, write_folder, write_whole
 from sparsistent.io.found import Found, TableError
 from sparsistent.io.graphs import read_graph
 from sparsistent.io.results import NAMES, hash_of, read_run, result_files, summary, versions
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 OF_TABLE = tuple(option.name for option in TABLE if option.name != "sample_weight")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """What is to be fitted, and how."""
+    """What is to be fitted, and how; options that do not go together are refused at once."""
 
     command: str
     data: str
@@ -43,6 +43,11 @@ class Run:
     graphs: dict[str, Pairs] = field(default_factory=dict)
     # The run that is repeated.
     earlier: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.estimator = make_estimator(self.options, self.graphs)
+        if self.options["sample_weight"] is not None and self.command == "bootstrap":
+            raise UsageError("--sample-weight does not go with bootstrap; leave it out")
 
 
 def fit(session: Session, arguments: dict[str, Any]) -> None:
@@ -60,9 +65,10 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
     earlier, file = read_run(arguments["run"])
     out = Path(arguments["out"] or file.parent / "report.html")
     with writing(out):
-        reject_existing_files(out.parent, {out.name}, arguments["force"])
+        check_folder(out.parent, {out.name}, arguments["force"])
     run = _repeated(earlier, file, None)
-    html = report_html(*_fit(session, run, *_read(session, run)), _title(run.data))
+    table, _ = _read(session, run)
+    html = report_html(*_fit(session, run, table), _title(run.data))
     with writing(out):
         write_whole(out, html, overwrite=arguments["force"])
     session.result({"out": str(out)}, f"wrote {out}")
@@ -71,10 +77,10 @@ def report(session: Session, arguments: dict[str, Any]) -> None:
 def demo(session: Session, arguments: dict[str, Any]) -> None:
     """Fit the images of digits that come with scikit-learn; the table is among the files."""
     out = Path(arguments["out"] or "demo-output")
-    options = {option.name: option.default for option in FIT} | {"threshold": DIGITS_THRESHOLD}
+    options = {option.name: option.default for option in FIT} | DIGITS_OPTIONS
     run = Run("fit", str(out / DIGITS_NAME), options)
     with writing(out):
-        reject_existing_files(out, {*NAMES, DIGITS_NAME}, arguments["force"])
+        check_folder(out, {*NAMES, DIGITS_NAME}, arguments["force"])
     content = digits_csv()
     table, found = read_text(content.encode(), DIGITS_NAME)
     found = replace(found, sha256=hash_of(content))
@@ -85,7 +91,7 @@ def demo(session: Session, arguments: dict[str, Any]) -> None:
 def _fit_and_write(session: Session, command: str, arguments: dict[str, Any]) -> None:
     run, out = _requested(command, arguments)
     with writing(out):
-        reject_existing_files(out, set(NAMES), arguments["force"])
+        check_folder(out, set(NAMES), arguments["force"])
     _write(session, run, out, arguments, *_read(session, run), {})
 
 
@@ -99,13 +105,14 @@ def _write(
     others: dict[str, Content],
 ) -> None:
     """Fit and write the result, and other files with it."""
-    model, table, result = _fit(session, run, table, found)
+    model, table, result = _fit(session, run, table)
     html = None
     if arguments["report"]:
         try:
             html = report_html(model, table, result, _title(run.data))
-        except ImportError as error:
-            session.note(f"report.html is left out: {error}")
+        except Exception as error:
+            # The other files are worth having even so.
+            session.warn(f"report.html is left out: {one_line(error)}", error)
     record = _record(session, run, found, out)
     files = others | result_files(model, table, record, bootstrap=result, report=html)
     with writing(out):
@@ -175,14 +182,12 @@ def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:
 
 
 def _fit(
-    session: Session, run: Run, table: "pd.DataFrame", found: Found
+    session: Session, run: Run, table: "pd.DataFrame"
 ) -> tuple[GraphEstimator, "pd.DataFrame", BootstrapResult | None]:
-    """The fitted estimator, the table without weights, and the bootstrap if there is one."""
-    estimator = make_estimator(run.options, run.graphs)
+    """The estimator, fitted, the table without weights, and the bootstrap if there is one."""
+    estimator = run.estimator
     weights, name = None, run.options["sample_weight"]
     if name is not None:
-        if run.command == "bootstrap":
-            raise UsageError("--sample-weight does not go with bootstrap; leave it out")
         if name not in table.columns:
             raise TableError(f"--sample-weight names {name!r}, which is no column of the table")
         weights, table = table[name], table.drop(columns=name)
@@ -199,7 +204,7 @@ def _fit(
             callback=progress,
         )
     if result.failures:
-        session.note(f"warning: {len(result.failures)} resamples have no fit")
+        session.warn(f"{len(result.failures)} of the resamples have no fit")
     return result.estimator, table, result
 
 

@@ -14,7 +14,7 @@ from sparsistent.conditions import (
     neighborhood_lasso_irrepresentability,
     section5_table,
 )
-from sparsistent.io.files import reject_existing_files, write_whole
+from sparsistent.io.files import check_folder, write_whole
 from sparsistent.io.found import TableError
 from sparsistent.io.graphs import edges_csv, read_graph
 from sparsistent.io.names import shown
@@ -79,7 +79,7 @@ def simulate(session: Session, arguments: dict[str, Any]) -> None:
     out, truth = arguments["out"], arguments["truth"]
     for path in filter(None, (out, truth)):
         with writing(Path(path)):
-            reject_existing_files(Path(path).parent, {Path(path).name}, arguments["force"])
+            check_folder(Path(path).parent, {Path(path).name}, arguments["force"])
     rows = model.sample(arguments["n"], random_state=arguments["random_state"])
     names = np.array([f"x{k}" for k in range(model.n_features)], dtype=object)
     table = io.StringIO()

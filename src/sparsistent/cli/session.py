@@ -38,13 +38,21 @@ class Session:
         self.quiet = quiet
         self.json = json
         self.debug = debug
-        # What Python's warnings have said.
+        # All that was warned of.
         self.warnings: list[str] = []
 
     def note(self, text: str) -> None:
         """Say something on the error stream."""
         if not self.quiet:
             sys.stderr.write(f"{text}\n")
+
+    def warn(self, text: str, error: BaseException | None = None) -> None:
+        """Say once that something is not as it should be, and remember it."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self.note(f"warning: {text}")
+        if self.debug and error is not None:
+            traceback.print_exception(error)
 
     def result(self, data: dict[str, Any], text: str) -> None:
         """Say what came out, as JSON or as text."""
@@ -72,11 +80,9 @@ class Session:
             warnings.simplefilter("default")
             yield
         for warning in caught:
-            text = one_line(warning.message)
             # Those of other packages' insides are of no use to a user.
-            if issubclass(warning.category, UserWarning) and text not in self.warnings:
-                self.warnings.append(text)
-                self.note(f"warning: {text}")
+            if issubclass(warning.category, UserWarning):
+                self.warn(one_line(warning.message))
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -124,7 +124,9 @@ def _about_data(model: GraphEstimator, shape: tuple[int, int]) -> list[str]:
             f"It starts from {CORRELATIONS[model.correlation]}"
             + (f"; where values are missing, {missing}." if missing else ".")
         )
-    if model.n_effective_ is not None and is_table and round(model.n_effective_) < n:
+    # A threshold that is a number takes no number of samples into account.
+    has_rule = getattr(model, "rule_", None) is not None
+    if has_rule and is_table and round(model.n_effective_ or n) < n:
         sentences.append(
             f"The samples are worth {model.n_effective_:.0f} independent Gaussian ones, which was "
             "allowed for."

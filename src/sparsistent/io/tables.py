@@ -312,7 +312,7 @@ def _about_text(text: list[tuple[str, Any, Any]], shown: str) -> str:
     value = str(strange.iloc[0])[:40]
     names = ",".join(name for name, _, _ in text[:8])
     drop = f"--drop {quote(names)}" if len(text) <= 8 else "--drop, or keep others with --columns"
-    others = "" if len(text) == 1 else f", as do {len(text) - 1} other columns"
+    others = "" if len(text) == 1 else f", as in {len(text) - 1} other column{'s'[: len(text) - 2]}"
     if numbers is not None and 2 * len(strange) < len(column):
         return (
             f"column {name!r} of {shown} has {value!r} in it, which is no number{others}; pass "
