@@ -1,7 +1,7 @@
 """Which pixels of handwritten digits depend on each other directly?
 
-The 1,797 images of 8 x 8 pixels come with scikit-learn. A pixel is a variable, called r2c3 by its row
-and column, and nothing says which pixels are beside each other: the graph finds it out, and its
+The 1,797 images of 8 x 8 pixels come with scikit-learn. A pixel is a variable, called r2c3 by its
+row and column, and nothing says which pixels are beside each other: the graph finds it out, and its
 layout shows the image's own grid. Usage: python examples/digits.py [FOLDER]
 """
 

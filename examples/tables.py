@@ -70,11 +70,12 @@ def regions() -> tuple[pd.DataFrame, Edges]:
 
 def coordinates(names: list[str]) -> pd.DataFrame:
     """Where the regions are, seen from above, in millimetres."""
-    front = {"visual": -75, "attention": -40, "motor": -5, "default": 35}
+    front = {"visual": -84, "attention": -46, "motor": -6, "default": 34}
+    beside = {"1": (14, 12), "2": (24, 0), "3": (38, 7), "4": (50, -6)}
     rows = []
     for name in names:
-        side, system, number = -1 if name[0] == "L" else 1, name[2:-1], int(name[-1])
-        rows.append((name, side * (18 + 11 * number), front[system] + 14 * (number % 2)))
+        x, y = beside[name[-1]]
+        rows.append((name, -x if name[0] == "L" else x, front[name[2:-1]] + y))
     return pd.DataFrame(rows, columns=["region", "x", "y"])
 
 

@@ -4,10 +4,10 @@
 """
 
 import doctest
-import os
 import re
 import runpy
 import shlex
+import shutil
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -18,7 +18,7 @@ from sparsistent.cli import main as command_line
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "for"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
-# A window, and what its file is called.
+# Reports that are shown as in a browser, and where.
 SCREENSHOTS = {"wine/report.html": FOLDER / "csv.png"}
 WINDOW = {"width": 1280, "height": 800}
 
@@ -55,7 +55,7 @@ def run_examples(name, block, names):
     assert results.failed == 0, "".join(report)
 
 
-def screenshot(page, picture, window, prepare=lambda browser_page: None):
+def screenshot(page, picture):
     """A picture of a page as chromium shows it."""
     from playwright.sync_api import sync_playwright
 
@@ -63,10 +63,9 @@ def screenshot(page, picture, window, prepare=lambda browser_page: None):
         browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
         )
-        shown = browser.new_page(viewport=window)
+        shown = browser.new_page(viewport=WINDOW)
         shown.goto(Path(page).resolve().as_uri())
         shown.wait_for_load_state("networkidle")
-        prepare(shown)
         shown.screenshot(path=picture)
         browser.close()
 
@@ -78,12 +77,12 @@ def write_pictures():
         for page in PAGES:
             run_page(page, folder)
         for picture in Path(folder).glob("*.png"):
-            os.replace(picture, FOLDER / picture.name)
+            shutil.copy(picture, FOLDER)
         for page, picture in SCREENSHOTS.items():
-            screenshot(Path(folder) / page, picture, WINDOW)
+            screenshot(Path(folder) / page, picture)
         digits = runpy.run_path(str(ROOT / "examples" / "digits.py"))
         digits["main"](Path(folder))
-        screenshot(Path(folder) / "digits.html", ROOT / "docs" / "explorer.png", WINDOW)
+        screenshot(Path(folder) / "digits.html", ROOT / "docs" / "explorer.png")
 
 
 if __name__ == "__main__":
