@@ -24,6 +24,7 @@ SCRIPTS = (
     "data.js",
     "dom.js",
     "state.js",
+    "tabs.js",
     "style.js",
     "labels.js",
     "scene.js",

@@ -34,8 +34,11 @@ MAX_SOFT = 12
 # Denser graphs are shown up to so many times the edges of the chosen one, and are searched for at
 # these shares of its threshold, one after the other, until there are so many.
 MOST_TIMES, ENOUGH_TIMES = 3.0, 2.0
-SHARES = (0.5, 0.2)
-PROFILE_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
+SHARES = (0.5, 0.25)
+# Finer steps, where each graph is a position of its own; and among many variables, of whose pairs
+# all at once would pass a threshold that is below the noise.
+FINE_SHARES = (0.8, 0.65, 0.5, 0.35, 0.25)
+MANY_VARIABLES = 256
 # A denser graph of more variables takes too long to be worth it.
 MAX_SEARCHED = 20_000
 
@@ -210,7 +213,8 @@ def _looser(model: GreedySearch, enough: float) -> list[GreedySearch]:
     # The path of a profile search takes much longer than the search.
     is_profile = isinstance(model.path_, ProfilePath)
     found: list[GreedySearch] = []
-    for share in PROFILE_SHARES if is_profile else SHARES:
+    is_fine = is_profile or model.n_features_in_ > MANY_VARIABLES
+    for share in FINE_SHARES if is_fine else SHARES:
         looser = searched_again(model, type(model.threshold_)(share * model.threshold_))
         if looser is None:
             break

@@ -141,6 +141,7 @@ canvas.addEventListener("pointerup", (event) => {
   const isClick = drag !== null && !drag.hasMoved;
   drag = null;
   if (!isClick) return;
+  showTip(null);
   const target = pick(...local(event));
   if (target === null) update({ selection: null });
   else {
@@ -190,13 +191,14 @@ function drawLegend() {
   const dots = draw("svg", { width: 12 * Math.min(groups, 5) + 4, height: 12, "aria-hidden": true },
     ...COMMUNITIES.slice(0, Math.min(groups, 5)).map((color, k) => draw("circle", { cx: 7 + 12 * k, cy: 6, r: 5, fill: color })));
   const width = edgeWidth(0) > 1 ? 5 : 3;
-  byId("legend").replaceChildren(
+  const entries = [
     entry(sample(1, 3), "positive"), entry(sample(-1, 3, "6 4"), "negative"),
     entry(sample(1, width), `wide: strong (up to ${decimal(STRONGEST, 2)})`),
     HAS_SHARES ? entry(null, "faint: in few resamples") : null,
     groups > 1 ? entry(dots, plural(groups, "community", "communities")) : null,
     entry(null, "large: high strength"),
-  );
+  ];
+  byId("legend").replaceChildren(...entries.filter(Boolean));
 }
 
 shows(["position", "selection", "ego", "hover", "camera", "theme", "size"], drawGraph);

@@ -49,9 +49,10 @@ function placeLabels(nodes, width, height, blocked) {
   for (const node of nodes) {
     if (node.x < -50 || node.y < -50 || node.x > width + 50 || node.y > height + 50) continue;
     const text = shortened(NAMES[node.index], node.isImportant ? 48 : 26);
-    const boxes = placesAround(node, textWidth(text), FONT_SIZE + 2);
+    // Important labels are bold.
+    const boxes = placesAround(node, textWidth(text) * (node.isImportant ? 1.1 : 1), FONT_SIZE + 2);
     const free = boxes.filter((box) => labels.isFree(box));
-    const box = free.find((candidate) => discs.isFree(candidate)) || (node.isImportant ? free[0] || boxes[0] : null);
+    const box = free.find((candidate) => discs.isFree(candidate)) || (node.isImportant ? free[0] : null) || (node.isChosen ? boxes[0] : null);
     if (!box) continue;
     labels.take(box);
     placed.push({ text, x: box.x, y: box.y + FONT_SIZE - 1, node: node.index, isImportant: node.isImportant, opacity: node.opacity });

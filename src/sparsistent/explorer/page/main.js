@@ -1,14 +1,6 @@
-// Tabs, theme, help and keyboard; then the first picture.
+// Theme, help and keyboard; then the first picture.
 
 const KEYS = [["← →", "slider by one step"], ["⇧ ← →", "by ten"], ["/", "find a variable"], ["Esc", "leave the selection, then the network"], ["+ − 0", "zoom in, out, show all"], ["d", "light or dark"], ["?", "this help"]];
-
-function drawTabs() {
-  for (const tab of document.querySelectorAll("#tabs button")) {
-    const isOpen = tab.dataset.tab === state.tab;
-    tab.setAttribute("aria-selected", String(isOpen));
-    byId(tab.dataset.tab).hidden = !isOpen;
-  }
-}
 
 function setTheme(name) {
   document.documentElement.dataset.theme = name;
@@ -59,20 +51,6 @@ function onKey(event) {
   event.preventDefault();
 }
 
-function startTabs() {
-  const tabs = [...document.querySelectorAll("#tabs button")];
-  for (const tab of tabs) {
-    tab.addEventListener("click", () => update({ tab: tab.dataset.tab }));
-    tab.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (step === undefined) return;
-      const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
-      next.focus();
-      update({ tab: next.dataset.tab });
-    });
-  }
-}
-
 function start() {
   byId("title").textContent = oneLine(DATA.title);
   byId("subtitle").textContent = DATA.facts.slice(0, 4).map(([term, value]) => (/^[\d,]+$/.test(value) ? `${value} ${term.toLowerCase()}` : value)).join(" · ");
@@ -82,7 +60,6 @@ function start() {
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
   byId("fit").addEventListener("click", fitView);
   document.addEventListener("keydown", onKey);
-  shows(["tab"], drawTabs);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   setTheme(dark.matches ? "dark" : "light");

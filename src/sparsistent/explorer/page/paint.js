@@ -19,12 +19,16 @@ function paintCanvas(context, scene, width, height) {
   }
   context.setLineDash([]);
   for (const disc of scene.discs) {
-    context.globalAlpha = disc.opacity;
-    context.fillStyle = disc.color;
     context.strokeStyle = disc.ring;
     context.lineWidth = disc.ringWidth;
     context.beginPath();
     context.arc(disc.x, disc.y, disc.radius, 0, 2 * Math.PI);
+    // No line shows through a faint disc.
+    context.globalAlpha = 1;
+    context.fillStyle = scene.background;
+    context.fill();
+    context.globalAlpha = disc.opacity;
+    context.fillStyle = disc.color;
     context.fill();
     context.stroke();
   }

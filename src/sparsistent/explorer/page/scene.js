@@ -2,6 +2,14 @@
 
 const camera = { scale: 1, x: 0, y: 0 }; // pixels = scale · layout + (x, y)
 
+// The length of an edge of the chosen graph: the median.
+const TYPICAL_LENGTH = (() => {
+  const lengths = edgesAt(CHOSEN).map((edge) => Math.hypot(
+    DATA.nodes.x[EDGES.source[edge]] - DATA.nodes.x[EDGES.target[edge]],
+    DATA.nodes.y[EDGES.source[edge]] - DATA.nodes.y[EDGES.target[edge]])).sort((a, b) => a - b);
+  return lengths[Math.floor(lengths.length / 2)] || 1;
+})();
+
 // The variables and edges that are shown: those of the overview, or of one ego network.
 function shownGraph() {
   const { graph, ego } = state;
@@ -31,10 +39,10 @@ function sceneOf(width, height, blocked = []) {
   const shown = shownGraph();
   const strong = emphasis();
   const colors = theme();
+  const faint = state.ego === null ? 0.07 : 0.25;
   const px = (node) => camera.scale * DATA.nodes.x[node] + camera.x;
   const py = (node) => camera.scale * DATA.nodes.y[node] + camera.y;
-  const density = Math.sqrt(DATA.overview ? DATA.overview.length : N_NODES);
-  const nodeScale = Math.max(0.45, Math.min(1.15, Math.sqrt(camera.scale * 9 / density) / 4 + 0.35));
+  const nodeScale = Math.max(0.4, Math.min(1.15, camera.scale * TYPICAL_LENGTH / 55));
   const lines = shown.edges.map((edge) => {
     const isStrong = !strong || strong.edges.has(edge);
     return {
@@ -44,7 +52,7 @@ function sceneOf(width, height, blocked = []) {
       color: edgeColor(edge, colors),
       width: edgeWidth(edge) * Math.min(1, nodeScale + 0.15) + (strong && isStrong ? 1 : 0),
       isDashed: EDGES.partial[edge] < 0,
-      opacity: isStrong ? Math.max(edgeOpacity(edge), strong ? 0.6 : 0) : 0.07,
+      opacity: isStrong ? Math.max(edgeOpacity(edge), strong ? 0.6 : 0) : faint,
     };
   });
   // Weak ones first, so that strong ones lie on top.
@@ -66,6 +74,7 @@ function discsAndLabels(shown, strong, colors, nodeScale, px, py, width, height,
       ring: isChosen ? colors.mark : colors.paper,
       ringWidth: isChosen ? 2.5 : 1.2,
       opacity: isStrong ? 1 : 0.25,
+      isChosen,
       isImportant: Boolean(strong && isStrong && (strong.nodes.size <= 25 || isChosen)) || state.hover?.node === node,
       rank: (isChosen ? 3e6 : 0) + (strong && isStrong ? 1e6 : 0) + graph.strength[node] + (state.hover?.node === node ? 2e6 : 0),
     });

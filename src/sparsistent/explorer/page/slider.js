@@ -30,26 +30,41 @@ function curvePoints(width, bottom) {
   return inside.map((k) => [positionX(positionOf(threshold[k]), width), bottom - (bottom - TOP - 4) * (criterion[k] - low) / (high - low || 1)]);
 }
 
-// Names in two rows, so that neighbours do not overlap.
+// Rules at about the same place share a name tag.
+function groupedMarks(width) {
+  const groups = [];
+  for (const mark of [...DATA.marks].sort((a, b) => a.position - b.position)) {
+    const x = positionX(mark.position, width);
+    const last = groups[groups.length - 1];
+    if (last && x - last.x < 12) last.marks.push(mark);
+    else groups.push({ x, marks: [mark] });
+  }
+  return groups;
+}
+
+function describeMark(mark) {
+  const isBeyond = mark.position === POSITIONS.length - 1 && mark.edges > 1.1 * SIZES[mark.position];
+  const where = isBeyond ? ", more than on this slider" : mark.byEdges ? "; placed by its number of edges, as its threshold is of another kind" : "";
+  return { name: `${shortened(mark.name, 18)}${isBeyond ? " ▸" : ""}`, text: `${mark.name}: ${plural(mark.edges, "edge", "edges")}${where}` };
+}
+
+// Tags in two rows, so that neighbours do not overlap.
 function markNodes(width, bottom, colors) {
   const ends = [-Infinity, -Infinity];
-  const marks = [...DATA.marks].sort((a, b) => a.position - b.position);
-  return marks.map((mark) => {
-    const x = positionX(mark.position, width);
-    const isBeyond = mark.position === POSITIONS.length - 1 && mark.edges > 1.1 * SIZES[mark.position];
-    const text = `${shortened(mark.name, 18)}${isBeyond ? " ▸" : ""}`;
-    const half = textWidth(text) / 2 + 6;
+  return groupedMarks(width).map(({ x, marks }) => {
+    const described = marks.map(describeMark);
+    const tag = described.map(({ name }) => name).join(" · ");
+    const half = textWidth(tag) / 2 + 8;
     const middle = Math.max(half, Math.min(width - half, x));
-    let row = middle - half > ends[0] ? 0 : 1;
-    if (row === 1 && middle - half <= ends[1] && ends[1] > ends[0]) row = 0;
+    const row = middle - half > ends[0] || ends[0] <= ends[1] ? 0 : 1;
     ends[row] = middle + half;
-    const isChosen = mark.position === CHOSEN && !mark.byEdges;
-    const where = isBeyond ? ", more than on this slider" : mark.byEdges ? "; placed by its number of edges, as its threshold is of another kind" : "";
-    return draw("g", { class: "mark", role: "button", tabindex: "0", "aria-label": `${mark.name}, ${mark.edges} edges`,
-      onclick: () => moveTo(mark.position), onkeydown: (event) => { if (event.key === "Enter") moveTo(mark.position); } },
-    draw("title", {}, `${mark.name}: ${plural(mark.edges, "edge", "edges")}${where}`),
-    draw("line", { x1: x, x2: x, y1: row * 15 + 15, y2: bottom, stroke: isChosen ? colors.ink : colors.soft, "stroke-dasharray": mark.byEdges ? "2 3" : null }),
-    draw("text", { x: middle, y: row * 15 + 12, "text-anchor": "middle", fill: isChosen ? colors.ink : colors.soft, "font-weight": isChosen ? 600 : null }, text));
+    const isChosen = marks.some((mark) => mark.position === CHOSEN && !mark.byEdges);
+    const go = () => moveTo((marks.find((mark) => mark.position === CHOSEN) || marks[0]).position);
+    const title = described.map(({ text }) => text).join("\n");
+    return draw("g", { class: "mark", role: "button", tabindex: "0", "aria-label": title, onclick: go, onkeydown: (event) => { if (event.key === "Enter") go(); } },
+      draw("title", {}, title),
+      draw("line", { x1: x, x2: x, y1: row * 15 + 15, y2: bottom, stroke: isChosen ? colors.ink : colors.soft, "stroke-dasharray": marks.every((mark) => mark.byEdges) ? "2 3" : null }),
+      draw("text", { x: middle, y: row * 15 + 12, "text-anchor": "middle", fill: isChosen ? colors.ink : colors.soft, "font-weight": isChosen ? 600 : null }, tag));
   });
 }
 
@@ -67,7 +82,9 @@ function drawCurve() {
     const points = curvePoints(width, bottom).map((point) => point.map((value) => value.toFixed(1)).join(",")).join(" ");
     picture.append(draw("polyline", { points, fill: "none", stroke: colors.positive, "stroke-width": 2, "stroke-linejoin": "round" }));
   }
-  picture.append(...markNodes(width, bottom, colors));
+  picture.append(
+    draw("text", { x: width - THUMB / 2, y: TOP - 6, "text-anchor": "end", fill: colors.soft, "font-size": 11 }, count(most)),
+    ...markNodes(width, bottom, colors));
   const x = positionX(state.position, width);
   picture.append(
     draw("line", { x1: x, x2: x, y1: TOP, y2: bottom, stroke: colors.negative, "stroke-width": 2 }),

@@ -24,10 +24,15 @@ function edgeColor(edge, colors) {
 const relativeStrength = (edge) => Math.min(1, Math.abs(EDGES.partial[edge] || 0) / STRONGEST);
 const edgeWidth = (edge) => 0.7 + 5.3 * relativeStrength(edge);
 
-// By the bootstrap where there is one; else weak edges step back behind strong ones.
+// By the bootstrap where there is one; else weak edges step back behind strong ones, the more so the
+// more edges there are for each variable.
+const DENSITY = SIZES[CHOSEN] / Math.max(1, N_NODES);
+const LEAST_OPACITY = Math.max(0.1, Math.min(0.3, 0.45 - 0.07 * DENSITY));
+const FADING = Math.max(0.5, Math.min(1.1, DENSITY / 5));
+
 function edgeOpacity(edge) {
   if (HAS_SHARES) return 0.12 + 0.88 * EDGES.share[edge];
-  return 0.22 + 0.78 * Math.sqrt(relativeStrength(edge));
+  return LEAST_OPACITY + (1 - LEAST_OPACITY) * relativeStrength(edge) ** FADING;
 }
 
 function nodeColor(node, colors) {
