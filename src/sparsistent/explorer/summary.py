@@ -125,9 +125,7 @@ def summarise(
     )
 
 
-def _nodes(
-    model: GraphEstimator, positions: Positions, edges: Edges, r_squared: Array
-) -> Nodes:
+def _nodes(model: GraphEstimator, positions: Positions, edges: Edges, r_squared: Array) -> Nodes:
     """Laid out by the chosen graph; by the densest one where that has no edges."""
     position = positions.chosen if len(model.edges_) else -1
     drawn = positions.present[position]

@@ -90,19 +90,26 @@ def write_folder(
     ['a.txt', 'b.txt']
     """
     folder = Path(folder)
-    reject_existing_files(folder, {*files, *stale}, overwrite)
+    check_folder(folder, {*files, *stale}, overwrite)
     if folder.exists():
         _fill(folder, files, stale)
     else:
         _make(folder, files)
 
 
-def reject_existing_files(folder: Path, names: set[str], overwrite: bool) -> None:
-    """Raise the errors of `write_folder` that can be foreseen."""
+def check_folder(folder: Path, names: set[str], overwrite: bool) -> None:
+    """Raise the errors of `write_folder` that can be foreseen, before a result is computed."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, not a folder; choose another name")
     for name in sorted(names):
         _reject_existing(folder / name, overwrite)
+    with _temporary_folder(_nearest(folder)):
+        pass
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or the first above it that exists."""
+    return folder if folder.exists() else _nearest(folder.parent)
 
 
 def _fill(folder: Path, files: Mapping[str, Content], stale: frozenset[str]) -> None:
@@ -118,15 +125,14 @@ def _fill(folder: Path, files: Mapping[str, Content], stale: frozenset[str]) -> 
 
 def _make(folder: Path, files: Mapping[str, Content]) -> None:
     """Write the files into a new folder that gets its name, or its parents' names, at the end."""
-    first = folder
-    while not first.parent.exists():
-        first = first.parent
-    with _temporary_folder(first.parent) as part:
-        inner = part / "whole" / folder.relative_to(first)
+    above = _nearest(folder)
+    first, *others = folder.relative_to(above).parts
+    with _temporary_folder(above) as part:
+        inner = part.joinpath("whole", *others)
         inner.mkdir(parents=True)
         for name, content in files.items():
             _write(inner / name, content)
-        os.rename(part / "whole", first)
+        os.rename(part / "whole", above / first)
 
 
 @contextmanager

@@ -1,0 +1,57 @@
+"""The pages for users run as they are written, and the demonstration shows what it says."""
+
+import re
+import runpy
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+from pages import FOLDER, PAGES, ROOT, run_page, write_tables
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    mpl.use("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs_from_the_users_file_to_their_picture(page, tmp_path):
+    write_tables(tmp_path)
+    run_page(page, tmp_path, n_resamples=4)
+    text = (FOLDER / page).read_text(encoding="utf-8")
+    # The one without Python ends with its report in a browser.
+    for name in re.findall(r'savefig\("(.*?)"', text):
+        assert (tmp_path / name).stat().st_size > 10_000
+    (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert (FOLDER / picture).exists()
+
+
+def test_the_demonstration_shows_the_grid_of_the_image(tmp_path, capsys):
+    runpy.run_path(str(ROOT / "examples" / "digits.py"))["main"](tmp_path)
+    said = capsys.readouterr().out
+    # As the README says.
+    assert "Of all 1431 pairs, 6% are neighbours" in said
+    assert re.search(r"^ +0\.2 +71 +93%$", said, re.MULTILINE)
+    assert str((tmp_path / "digits.html").resolve()) in said
+    assert (tmp_path / "digits.html").stat().st_size > 50_000
+    assert (tmp_path / "digits.png").exists()
+
+
+def test_links_lead_somewhere():
+    pages = [ROOT / "README.md", *(FOLDER / page for page in PAGES)]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for link, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", text):
+            target = page.parent / link if link else page
+            assert target.exists(), (page.name, link)
+            if anchor:
+                headings = re.findall(r"^#+ (.*)", target.read_text(encoding="utf-8"), re.MULTILINE)
+                slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+                assert anchor[1:] in slugs, (page.name, anchor)
+
+
+def test_pages_are_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page for page in PAGES if f"(docs/for/{page})" not in text] == []
