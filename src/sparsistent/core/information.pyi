@@ -1,6 +1,9 @@
 from numpy import bool_, float64, int64
 from numpy.typing import NDArray
 
+from sparsistent.core.edges import Rows
+
+Graph = tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64]]
 LEAST_FREE: float
 
 def information(
@@ -8,6 +11,14 @@ def information(
     i: NDArray[int64],
     j: NDArray[int64],
     f: NDArray[float64],
+    /,
+) -> NDArray[float64]: ...
+def local_information(
+    rows: Rows,
+    graph: Graph,
+    place: NDArray[int64],
+    k: NDArray[int64],
+    l: NDArray[int64],
     /,
 ) -> NDArray[float64]: ...
 def best_move(

@@ -139,8 +139,10 @@ class GlobalGreedy(GreedySearch):
         return GlobalSearch(float(self.backward_factor), self._constraints(), gain)
 
     def _judging_search(self, moments: Moments, *, thorough: bool) -> GlobalSearch | None:
-        if self.gain == "coordinate" or moments.scale.size > WHOLE:
+        if self.gain == "coordinate":
             return None
+        if moments.scale.size > WHOLE:
+            return self._search("coordinate").quick()
         search = self._search("profile")
         return search if thorough else search.quick()
 

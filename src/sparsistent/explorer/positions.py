@@ -24,6 +24,7 @@ from sparsistent.greedy.path import GraphPath
 from sparsistent.greedy.profile import ProfilePath
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.greedy.soft import SoftPath
+from sparsistent.greedy.units import ThresholdInUnit
 
 Integers = NDArray[np.int64]
 
@@ -35,12 +36,11 @@ MAX_SOFT = 12
 # these shares of its threshold, one after the other, until there are so many.
 MOST_TIMES, ENOUGH_TIMES = 3.0, 2.0
 SHARES = (0.5, 0.25)
-# Finer steps, where each graph is a position of its own; and among many variables, of whose pairs
-# all at once would pass a threshold that is below the noise.
-FINE_SHARES = (0.8, 0.65, 0.5, 0.35, 0.25)
-MANY_VARIABLES = 256
+# Each graph of a profile search is a position of its own: its path would take much longer.
+PROFILE_SHARES = (0.8, 0.65, 0.5, 0.35, 0.25)
+MAX_PROFILE = 256
 # A denser graph of more variables takes too long to be worth it.
-MAX_SEARCHED = 20_000
+MAX_SEARCHED = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ def _denser(model: GreedySearch, graphs: GraphSequence, chosen: int) -> Part | N
     m, p = int(graphs.n_edges[chosen]), model.n_features_in_
     usual = max(m, p / 4)
     if graphs.n_edges[-1] < min(ENOUGH_TIMES * usual, p * (p - 1) / 2) and p <= MAX_SEARCHED:
-        searched = _looser(model, ENOUGH_TIMES * usual)
+        searched = _looser(model, usual)
     else:
         searched = [model]
     if not searched:
@@ -206,22 +206,36 @@ def _denser(model: GreedySearch, graphs: GraphSequence, chosen: int) -> Part | N
     return Part(graphs, which, graphs.lower[which], models)
 
 
-def _looser(model: GreedySearch, enough: float) -> list[GreedySearch]:
+def _looser(model: GreedySearch, usual: float) -> list[GreedySearch]:
     """Searches to smaller thresholds: the last one alone where its path has the others."""
-    if isinstance(model.path_, SoftPath):
-        return []
-    # The path of a profile search takes much longer than the search.
     is_profile = isinstance(model.path_, ProfilePath)
+    too_many = is_profile and model.n_features_in_ > MAX_PROFILE
+    if isinstance(model.path_, SoftPath) or too_many or model._moments_.n_samples is None:
+        return []
     found: list[GreedySearch] = []
-    is_fine = is_profile or model.n_features_in_ > MANY_VARIABLES
-    for share in FINE_SHARES if is_fine else SHARES:
-        looser = searched_again(model, type(model.threshold_)(share * model.threshold_))
+    least = _noise_threshold(model, usual)
+    for share in PROFILE_SHARES if is_profile else SHARES:
+        threshold = max(share * float(model.threshold_), least)
+        if threshold >= float(found[-1].threshold_ if found else model.threshold_):
+            break
+        looser = searched_again(model, type(model.threshold_)(threshold))
         if looser is None:
             break
         found.append(looser)
-        if len(looser.edges_) >= enough:
+        if len(looser.edges_) >= ENOUGH_TIMES * usual:
             break
     return found if is_profile else found[-1:]
+
+
+def _noise_threshold(model: GreedySearch, n_edges: float) -> float:
+    """The gain that so many pairs exceed if none has an edge.
+
+    Below it the search would end in a graph of noise, and take a long time to.
+    """
+    if isinstance(model.threshold_, ThresholdInUnit):
+        return 0.0
+    noise = model._problem(model._moments_).noise
+    return float(noise.threshold(min(n_edges / max(noise.n_pairs, 1), 0.5)))
 
 
 def _joined(parts: list[Part], p: int) -> Positions:

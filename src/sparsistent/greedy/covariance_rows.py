@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsistent.core import edges, relaxation
+from sparsistent.core import pairs as products
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.rounding import SingleRows, no_single_rows
 from sparsistent.core.screening import StrongPairs, strong_pairs
@@ -155,6 +156,29 @@ class CovarianceRows:
         difference = np.abs(self.s[begin : begin + known] - self.w[entries])
         difference[self.exact[node] :] += self.error
         return self.column[entries], difference
+
+    def known_pairs(self) -> tuple[Integers, Integers, Array, Array]:
+        """Of sparse rows, the pairs i < j whose correlation is known, W there, and |S − W| or more.
+
+        Pairs that must not become edges are left out.
+        """
+        node = np.repeat(np.arange(self.known.size), self.known)
+        inside = np.arange(node.size) - np.repeat(np.cumsum(self.known) - self.known, self.known)
+        other = self.column[self.first[node] + inside].astype(np.int64)
+        s = self.s[self.first_known[node] + inside]
+        once = (node < other) & (s != edges.BARRED)
+        node, other, inside = node[once], other[once], inside[once]
+        w = self.w[self.first[node] + inside]
+        largest = np.abs(s[once] - w) + np.where(inside < self.exact[node], 0.0, self.error)
+        return node, other, w, largest
+
+    def correlations_of(self, i: Integers, j: Integers) -> Array:
+        """S_ij of pairs."""
+        if not self.is_table:
+            return np.asarray(self.source[i, j])
+        s = np.empty(i.size)
+        products.products(self.source, i, j, s)
+        return s
 
     def correlations(self, nodes: Integers) -> Array:
         """S among some nodes."""

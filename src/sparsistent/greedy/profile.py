@@ -221,7 +221,7 @@ def profile_greedy(
     ``report`` is called as ``report(stage, done, total)``. The loss on the path is that of the data
     at their own scale.
     """
-    rows = screened_rows(moments, _gain_of_one_entry(threshold), report, constraints)
+    rows = screened_rows(moments, gain_of_one_entry(threshold), report, constraints)
     offset = loss_offset(moments)
     return profile_search(rows, threshold, nu, offset, report, constraints, thorough=thorough)
 
@@ -245,7 +245,7 @@ def profile_search(
     fit = FittedGraph(rows, least_difference(threshold))
     refresh = fit.refresh
     at_tolerance(fit, threshold)
-    first = _gain_of_one_entry(threshold)
+    first = gain_of_one_entry(threshold)
     if not thorough:
         # Losses on the way need not be exact to the last digit.
         fit.refresh, refresh = refresh, fit.refresh
@@ -276,7 +276,7 @@ def profile_search(
     return ProfilePath(threshold, pairs, loss, n_moves, blank, constraints, offset), fit
 
 
-def _gain_of_one_entry(gain: float) -> float:
+def gain_of_one_entry(gain: float) -> float:
     """What a pair of two components gains as one entry that gains so much after a refit."""
     return kernels.coordinate_gain(math.sqrt(-math.expm1(-gain)), 0.0)
 

@@ -19,6 +19,7 @@ from sparsistent.greedy.evidence import Evidence, evidence_of
 from sparsistent.greedy.graph_sequence import GraphSequence
 from sparsistent.greedy.nested_path import NestedPath, nested_path
 from sparsistent.greedy.path import GraphPath
+from sparsistent.greedy.profile import gain_of_one_entry
 from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.greedy.units import ProfileThreshold, TestedThreshold
 from sparsistent.selection.thresholds import Noise
@@ -174,20 +175,27 @@ class Problem:
         """
         assert self.profile is not None
         search = self.profile.quick() if quick else self.profile
+        looser = JUDGED_SHARE * float(threshold)
         try:
-            path, fit = search.run(self.moments, JUDGED_SHARE * float(threshold), None, self.report)
+            end = gain_of_one_entry(looser) if search.one_entry else looser
+            path, fit = search.run(self.moments, end, None, self.report)
         except NoEstimateError:
             return None
-        found = None if fit is None else evidence_of(fit, self.noise.gain(DOUBTLESS_NOISE))
-        if found is None:
+        if fit is None or getattr(path, "obstacle", None) is not None:
             return None
+        least = self.noise.gain(DOUBTLESS_NOISE)
+        if not fit.rows.is_dense:
+            least = max(least, looser)
+        found = evidence_of(fit, least)
         include, exclude = self.search.constraints.include, self.search.constraints.exclude
-        found.gain[_places_among_pairs(include, self.n_features)] = np.inf
-        found.gain[_places_among_pairs(exclude, self.n_features)] = 0.0
-        edges = np.column_stack(np.triu_indices(self.n_features, 1))[found.is_edge]
-        steps = path.n_steps(path.threshold)
-        self._nested = nested_path(threshold, edges, found.gain[found.is_edge], include, steps)
+        found.gain[self._are_among(found.pairs, include)] = np.inf
+        found.gain[self._are_among(found.pairs, exclude)] = 0.0
+        edges, gain = found.pairs[found.is_edge], found.gain[found.is_edge]
+        self._nested = nested_path(threshold, edges, gain, include, path.n_steps(path.threshold))
         return found
+
+    def _are_among(self, pairs: Integers, others: Integers) -> NDArray[np.bool_]:
+        return np.isin(pairs @ [self.n_features, 1], others @ [self.n_features, 1])
 
     def tests(self) -> NestedPath:
         """The edges of a loose graph, with a test of each in which all others are free."""
@@ -224,8 +232,3 @@ class Problem:
         moments = shrunk(self.table.part(rows), self.moments.shrinkage)
         return replace(self, moments=moments, table=None, report=None, _run=None)
 
-
-def _places_among_pairs(edges: Integers, p: int) -> Integers:
-    """Where edges i < j are in the sorted list of all pairs."""
-    i, j = edges.T
-    return np.asarray(i * (2 * p - i - 1) // 2 + j - i - 1)

@@ -34,7 +34,7 @@ from sparsistent.greedy.nested_path import NestedPath
 from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, TestedThreshold
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.empirical_bayes import EMPTY_ALPHA, Mixture, learn_strengths
-from sparsistent.selection.problem import DOUBTLESS_NOISE, Problem
+from sparsistent.selection.problem import Problem
 from sparsistent.selection.thresholds import Noise, paper_threshold
 
 # By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
@@ -170,7 +170,8 @@ class Auto(Rule):
             if evidence is None:
                 return None
             scores = noise.score(evidence.gain)
-            mixture = learn_strengths(scores, noise.n_pairs, DOUBTLESS_NOISE)
+            least = float(noise.score(evidence.least))
+            mixture = learn_strengths(scores, noise.n_pairs, least)
             judged = Judged(threshold, evidence, scores, mixture)
             if abs(judged.cut - cut) < SAME_CUT:
                 break

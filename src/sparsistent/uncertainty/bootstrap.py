@@ -19,6 +19,7 @@ edges, and tests nothing.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,6 +159,21 @@ class BootstrapResult:
                 "p_ignoring_selection": self.p_ignoring_selection,
             }
         return pd.DataFrame(columns)
+
+    def explore(self, X: Any = None) -> Any:
+        """A page on which the graph can be explored; see :func:`sparsistent.explore`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features), optional
+            The table that rows were drawn from, for scatter plots and checks of the data.
+
+        Returns
+        -------
+        Explorer
+            A notebook shows it, and ``.save("report.html")`` writes it.
+        """
+        return import_module("sparsistent.explorer").explore(self.estimator, X, bootstrap=self)
 
 
 def bootstrap(

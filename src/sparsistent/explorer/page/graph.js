@@ -178,7 +178,7 @@ function drawNotice() {
     notice.hidden = false;
     const nodes = DATA.overview ? DATA.overview.length : N_NODES;
     notice.replaceChildren(`Shown: ${count(nodes)} of ${count(N_NODES)} variables and ${count(shown.edges.length)} of ${count(total)} edges, `
-      + "the strongest of the largest components. Search for any other variable to see its network.");
+      + "strong edges of the largest components. Search for any other variable to see its network.");
   }
 }
 

@@ -33,6 +33,8 @@ class Occupied {
   }
   take(box) {
     const [left, top, right, bottom] = this.range(box);
+    // A negative end would count from the end of the array.
+    if (right < 0) return;
     for (let row = Math.max(0, top); row <= Math.min(this.rows - 1, bottom); row++) {
       this.cells.fill(1, row * this.columns + Math.max(0, left), row * this.columns + Math.min(this.columns - 1, right) + 1);
     }

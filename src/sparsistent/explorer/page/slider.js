@@ -82,9 +82,10 @@ function drawCurve() {
     const points = curvePoints(width, bottom).map((point) => point.map((value) => value.toFixed(1)).join(",")).join(" ");
     picture.append(draw("polyline", { points, fill: "none", stroke: colors.positive, "stroke-width": 2, "stroke-linejoin": "round" }));
   }
-  picture.append(
-    draw("text", { x: width - THUMB / 2, y: TOP - 6, "text-anchor": "end", fill: colors.soft, "font-size": 11 }, count(most)),
-    ...markNodes(width, bottom, colors));
+  const hasRoom = DATA.marks.every((mark) => positionX(mark.position, width) < width - 90);
+  if (hasRoom) picture.append(
+    draw("text", { x: width - THUMB / 2, y: TOP - 6, "text-anchor": "end", fill: colors.soft, "font-size": 11 }, `${count(most)} edges`));
+  picture.append(...markNodes(width, bottom, colors));
   const x = positionX(state.position, width);
   picture.append(
     draw("line", { x1: x, x2: x, y1: TOP, y2: bottom, stroke: colors.negative, "stroke-width": 2 }),
