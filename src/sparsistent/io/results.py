@@ -135,6 +135,7 @@ def read_run(path: str) -> tuple[dict[str, Any], Path]:
         raise TableError(
             f"{file} is no JSON ({error}); expected the run.json of a result"
         ) from None
-    if not isinstance(run, dict) or run.get("format") != FORMAT:
+    needed = {"command", "arguments", "graphs", "data", "versions", "files"}
+    if not isinstance(run, dict) or run.get("format") != FORMAT or not needed <= run.keys():
         raise TableError(f"{file} is not the run.json of a result of sparsistent")
     return run, file

@@ -245,7 +245,7 @@ def with_row_names(table: "pd.DataFrame", index: bool | None) -> tuple["pd.DataF
 
 
 def _is_text(column: "pd.Series") -> bool:
-    """Whether a column has text, and not numbers with something else among them."""
-    if column.dtype.kind in "biufmM":
+    """Whether a column has text or dates, and not numbers with something else among them."""
+    if column.dtype.kind in "biuf":
         return False
     return not any(_is_number(str(value)) for value in column[:LOOKED_AT])
