@@ -12,11 +12,7 @@ from sparsistent.explorer.positions import Positions
 from sparsistent.greedy.evidence import evidence_of
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.greedy.units import SoftThreshold
-from sparsistent.uncertainty.bootstrap import BootstrapResult, removal_costs
-
-# Beyond so many edges removing each of them takes too long.
-MAX_REMOVED = 2_000
-
+from sparsistent.uncertainty.bootstrap import BootstrapResult
 
 @dataclass(frozen=True, eq=False)
 class Edges:
@@ -29,7 +25,7 @@ class Edges:
     correlation : array
         The marginal correlation.
     removal_cost : array
-        By how much the loss rises without the edge, all others refitted.
+        By how much the loss rises without the edge, about, all others refitted.
     judgements : dict of arrays
         ``probability`` and ``q_value``, from rules that tell; ``share``, ``low`` and ``high`` from
         the bootstrap.
@@ -61,19 +57,13 @@ def edges_of(
 
 
 def _removal_costs(model: GraphEstimator) -> Array:
-    """By the quadratic model that rules judge edges with; refitted where that is for few only."""
-    edges, moments = model.edges_, model._moments_
+    """By the quadratic model with which rules judge edges: nothing is refitted."""
     # Edges that are shrunk are not at the maximum of a likelihood.
-    is_soft = isinstance(getattr(model, "threshold_", None), SoftThreshold)
-    if is_soft or not len(edges):
-        return np.full(len(edges), np.nan)
-    with threads_for(moments):
-        evidence = evidence_of(fit_on(moments, edges))
-        if evidence is not None:
-            return evidence.gain[evidence.is_edge]
-        if len(edges) <= MAX_REMOVED:
-            return removal_costs(moments, edges)
-    return np.full(len(edges), np.nan)
+    if isinstance(getattr(model, "threshold_", None), SoftThreshold):
+        return np.full(len(model.edges_), np.nan)
+    with threads_for(model._moments_):
+        evidence = evidence_of(fit_on(model._moments_, model.edges_), np.inf)
+    return evidence.gain[evidence.is_edge]
 
 
 def _placed(values: Array, here: Any, size: int) -> Array:

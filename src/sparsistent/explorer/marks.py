@@ -12,9 +12,8 @@ from sparsistent.selection import EBIC, FWER, Auto, Rule
 
 # Rules that need one search each and no rows.
 RULES: dict[str, type[Rule]] = {"auto": Auto, "EBIC": EBIC, "FWER": FWER}
-# Rules are tried for up to so many variables, and EBIC with more than the second number only where
-# there are as many samples: with fewer, its path goes on until the graph is dense.
-MAX_VARIABLES, MAX_WITH_FEW_SAMPLES = 1_000, 256
+# Rules are tried for up to so many variables: with more, the path that EBIC needs can take minutes.
+MAX_VARIABLES = 256
 
 
 @dataclass(frozen=True)
@@ -40,17 +39,12 @@ def marks_of(model: GraphEstimator, positions: Positions) -> list[Mark]:
     if too_many or isinstance(model.path_, SoftPath) or model._moments_.n_samples is None:
         return marks
     for name, rule in RULES.items():
-        if name == marks[0].name or (rule is EBIC and _has_few_samples(model)):
+        if name == marks[0].name:
             continue
         other = searched_again(model, rule())
         if other is not None:
             marks.append(_mark(name, model, other, positions))
     return marks
-
-
-def _has_few_samples(model: GreedySearch) -> bool:
-    p = model.n_features_in_
-    return p > MAX_WITH_FEW_SAMPLES and (model.n_effective_ or 0) < p
 
 
 def _name(rule: Rule | None) -> str:

@@ -19,6 +19,7 @@ from sparsistent.explorer.edges import Edges, edges_of
 from sparsistent.explorer.marks import Mark, marks_of
 from sparsistent.explorer.positions import Positions, positions_of
 from sparsistent.explorer.residuals import residuals_of
+from sparsistent.io.names import text_of
 from sparsistent.layout import communities, graph_layout
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
@@ -132,7 +133,7 @@ def _nodes(model: GraphEstimator, positions: Positions, edges: Edges, r_squared:
     pairs, weights = positions.edges[drawn], np.abs(np.nan_to_num(edges.partial_correlation[drawn]))
     p = model.n_features_in_
     return Nodes(
-        [str(name) for name in column_names(model)],
+        [text_of(name) for name in column_names(model)],
         graph_layout(p, pairs, weights),
         communities(p, pairs, weights),
         r_squared,

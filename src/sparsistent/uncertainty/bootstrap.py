@@ -281,21 +281,15 @@ def bootstrap(
 
 def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
     """The χ² tail of each edge's likelihood ratio, all other edges refitted without it."""
-    cost = removal_costs(moments, edges)
-    assert moments.n_effective is not None
-    return np.asarray(special.chdtrc(1, np.maximum(moments.n_effective * cost, 0.0)))
-
-
-def removal_costs(moments: Moments, edges: Integers) -> Array:
-    """By how much the loss rises without each edge, all others refitted."""
     fit = fit_on(moments, edges)
-    cost = np.empty(len(edges))
+    fall = np.empty(len(edges))
     for k, (i, j) in enumerate(edges.tolist()):
         loss = fit.loss
         change_graph(fit, [(i, j, False)])
-        cost[k] = fit.loss - loss
+        fall[k] = fit.loss - loss
         change_graph(fit, [(i, j, True)])
-    return cost
+    assert moments.n_effective is not None
+    return np.asarray(special.chdtrc(1, np.maximum(moments.n_effective * fall, 0.0)))
 
 
 def _resample(

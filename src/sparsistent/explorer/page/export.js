@@ -25,10 +25,11 @@ function saveSvg() {
   save(paintSvg(sceneOf(width, height), width, height), "image/svg+xml", "graph.svg");
 }
 
-// A cell that begins like a formula would be computed by a spreadsheet: an apostrophe makes it text.
+// A cell that begins like a formula would be computed by a spreadsheet: an apostrophe makes it text,
+// and one more is put before one that is there, so that names can be read back.
 function csvCell(value) {
   if (typeof value === "number") return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : "";
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = /^\s*[=+\-@'\t\r\n＝＋－＠]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) || text !== value ? `"${text.replace(/"/g, '""')}"` : text;
 }
 

@@ -82,6 +82,7 @@ function start() {
 window.sparsistent = {
   moveTo,
   drawnEdges: () => lastScene.lines.map(({ edge }) => [EDGES.source[edge], EDGES.target[edge]]),
+  isShown: (node) => shownGraph().isShown(node),
   pointOf: (node) => { const { left, top } = canvas.getBoundingClientRect(); return [left + camera.scale * DATA.nodes.x[node] + camera.x, top + camera.scale * DATA.nodes.y[node] + camera.y]; },
 };
 

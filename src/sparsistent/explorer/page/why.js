@@ -43,7 +43,7 @@ function edgePanel(edge) {
   const partial = EDGES.partial[edge];
   const sign = !Number.isFinite(partial) ? "no estimate" : partial < 0 ? "negative" : "positive";
   const cost = EDGES.cost[edge];
-  const costNote = DATA.samples ? `the log-likelihood falls by ${significant(cost * DATA.samples / 2)}` : "";
+  const costNote = DATA.samples ? `the log-likelihood falls by about ${significant(cost * DATA.samples / 2)}` : "";
   return [
     make("h2", { class: "pair" },
       make("button", { class: "link", type: "button", onclick: () => selectNode(i) }, nameOf(i)), make("span", { class: sign }, " — "),
@@ -57,7 +57,7 @@ function edgePanel(edge) {
       known("share") && ["Bootstrap", make("span", { id: "share" }, percent(EDGES.share[edge])), "of resamples have it"],
       known("low") && ["Percentiles", `${decimal(EDGES.low[edge], 2)} to ${decimal(EDGES.high[edge], 2)}`, "of the partial correlation over resamples"],
       HAS_PATH && [EDGES.entered[edge] === Infinity ? "Included" : "Came at gain", EDGES.entered[edge] === Infinity ? "from the start" : significant(EDGES.entered[edge]), "the threshold below which it is in the graph"],
-      Number.isFinite(cost) && ["Cost of removal", significant(cost), costNote],
+      Number.isFinite(cost) && ["Cost of removal", make("span", { id: "cost" }, significant(cost)), costNote],
       HAS_PATH && ["Present", whenPresent(edge)],
     ]),
     scatter(edge),
