@@ -83,9 +83,7 @@ def _information(fit: FittedGraph, pairs: Integers) -> Array:
     unit, place = fit.theta_diagonal, np.zeros(fit.p, np.int64)
     i, j = np.ascontiguousarray(pairs.T)
     parts = [
-        kernels.local_information(
-            fit.rows.arrays, fit.graph.arrays, place, i[part], j[part]
-        )
+        kernels.local_information(fit.rows.arrays, fit.graph.arrays, place, i[part], j[part])
         for part in (slice(k, k + TOGETHER) for k in range(0, i.size, TOGETHER))
     ]
     # Rounding can leave less than the least there is.

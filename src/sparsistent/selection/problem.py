@@ -231,4 +231,3 @@ class Problem:
         assert self.table is not None
         moments = shrunk(self.table.part(rows), self.moments.shrinkage)
         return replace(self, moments=moments, table=None, report=None, _run=None)
-
