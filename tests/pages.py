@@ -18,8 +18,12 @@ from sparsistent.cli import main as command_line
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "for"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
-# Reports that are shown as in a browser, and where.
-SCREENSHOTS = {"wine/report.html": FOLDER / "csv.png"}
+# Pages that are shown as in a browser, and where: with the strongest edge of a variable explained,
+# or with all edges beside the matrix.
+SCREENSHOTS = {
+    "wine/report.html": ("alcohol", FOLDER / "csv.png"),
+    "digits.html": (None, ROOT / "docs" / "explorer.png"),
+}
 WINDOW = {"width": 1280, "height": 800}
 
 
@@ -55,8 +59,8 @@ def run_examples(name, block, names):
     assert results.failed == 0, "".join(report)
 
 
-def screenshot(page, picture):
-    """A picture of a page as chromium shows it."""
+def screenshot(page, variable, picture):
+    """A picture of the explorer in chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -66,6 +70,15 @@ def screenshot(page, picture):
         shown = browser.new_page(viewport=WINDOW)
         shown.goto(Path(page).resolve().as_uri())
         shown.wait_for_load_state("networkidle")
+        if variable is None:
+            shown.click("[data-tab=matrix]")
+            shown.wait_for_selector("#matrix canvas")
+        else:
+            shown.click("[data-tab=edges]")
+            shown.fill("#filter", variable)
+            shown.locator("#rows tbody tr").first.click()
+            shown.click("[data-tab=why]")
+            shown.wait_for_selector("#partial")
         shown.screenshot(path=picture)
         browser.close()
 
@@ -78,11 +91,9 @@ def write_pictures():
             run_page(page, folder)
         for picture in Path(folder).glob("*.png"):
             shutil.copy(picture, FOLDER)
-        for page, picture in SCREENSHOTS.items():
-            screenshot(Path(folder) / page, picture)
-        digits = runpy.run_path(str(ROOT / "examples" / "digits.py"))
-        digits["main"](Path(folder))
-        screenshot(Path(folder) / "digits.html", ROOT / "docs" / "explorer.png")
+        runpy.run_path(str(ROOT / "examples" / "digits.py"))["main"](Path(folder))
+        for page, (variable, picture) in SCREENSHOTS.items():
+            screenshot(Path(folder) / page, variable, picture)
 
 
 if __name__ == "__main__":

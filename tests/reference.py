@@ -288,3 +288,22 @@ def best_neighborhood(S, r, threshold, relative):
     others = [t for t in range(len(S)) if t != r]
     sets = [subset for k in range(len(S)) for subset in combinations(others, k)]
     return min(node_objective(S, r, subset, threshold, relative) for subset in sets)
+
+
+def local_information(W, edges, k, l):  # noqa: E741
+    """What is left of the information of θ_kl when the entries around it are free.
+
+    Those are the variances of k, l and their neighbours, and all other edges among these.
+    """
+    around = {k, l} | {node for edge in edges if k in edge or l in edge for node in edge}
+    free = [(a, a) for a in around]
+    free += [(a, b) for a, b in edges if {a, b} <= around and {a, b} != {k, l}]
+
+    def between(first, second):
+        (a, b), (c, d) = first, second
+        weight = (0.5 if a == b else 1.0) * (0.5 if c == d else 1.0)
+        return 2 * weight * (W[a, c] * W[b, d] + W[a, d] * W[b, c])
+
+    H = np.array([[between(first, second) for second in free] for first in free])
+    h = np.array([between(entry, (k, l)) for entry in free])
+    return between((k, l), (k, l)) - h @ np.linalg.solve(H, h)

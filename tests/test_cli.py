@@ -268,8 +268,39 @@ def test_info_and_version(run):
     assert run("--version").out == f"{sparsistent.__version__}\n"
 
 
-def test_demo(folder, run):
+def test_a_report_that_fails_leaves_the_other_files(folder, run, monkeypatch):
+    def fail(*arguments):
+        raise ImportError("the report needs\nanother package")
+
+    monkeypatch.setattr("sparsistent.cli.fitting.report_html", fail)
+    said = run("fit", "data.csv", "-o", "out", "--json")
+    assert "warning: report.html is left out: the report needs another package\n" in said.err
+    assert set(json.loads(said.out)["files"]) == RESULT
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--method neighborhoods --threshold 0.1",
+        "--method fixed --edges known.csv",
+        "--threshold cv",
+        "--covariance precomputed --n-samples 300",
+    ],
+)
+def test_reports_of_every_kind_of_fit(folder, run, options):
+    Path("known.csv").write_text("source,target\nv0,v1\n")
+    pd.read_csv("data.csv").cov().to_csv("cov.csv")
+    data = "cov.csv" if "covariance" in options else "data.csv"
+    said = run("fit", data, "-o", "out", *options.split(), "--json")
+    assert json.loads(said.out)["warnings"] == []
+    assert "v0" in Path("out/report.html").read_text()
+
+
+def test_demo(folder, run, monkeypatch):
+    # Its report has a test of its own.
+    monkeypatch.setattr("sparsistent.cli.fitting.report_html", lambda *arguments: "")
     run("demo", "-o", "out", "--quiet")
+    assert {path.name for path in Path("out").iterdir()} == {*RESULT, "digits.csv", "report.html"}
     edges = pd.read_csv("out/edges.csv")
     places = edges[["source", "target"]].map(lambda name: np.array([int(name[1]), int(name[3])]))
     distance = [abs(a - b).max() for a, b in places.to_numpy()]

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import reference
 from scipy import stats
+from sklearn.base import clone
 
 from sparsistent import (
     FDR,
@@ -16,10 +18,12 @@ from sparsistent import (
 )
 from sparsistent.core.moments import column_moments
 from sparsistent.estimators.base import fit_on
+from sparsistent.greedy import covariance_rows
 from sparsistent.greedy.edge_tests import NOISE_FREEDOM, chances_of_noise
 from sparsistent.greedy.evidence import evidence_of
+from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.nested_path import nested_path
-from sparsistent.selection.thresholds import Noise
+from sparsistent.selection.thresholds import Noise, profile_gain
 
 MODEL = GaussianGraphicalModel.random(10, 3, 0.25, signed=True, random_state=4)
 X = MODEL.sample(120, random_state=4)
@@ -34,10 +38,10 @@ def loss(X, edges):
 def test_evidence_is_what_a_refit_would_gain_or_cost():
     """The quadratic model is exact to first order: the weaker the pair, the closer."""
     moments = column_moments(X, assume_centered=False)
-    evidence = evidence_of(fit_on(moments, MODEL.edges))
-    pairs, here = np.argwhere(np.triu(np.ones((10, 10)), 1)), loss(X, MODEL.edges)
-    assert evidence.is_edge.tolist() == [pair in MODEL.edges.tolist() for pair in pairs.tolist()]
-    for pair, gain, is_edge in zip(pairs, evidence.gain, evidence.is_edge, strict=True):
+    evidence, here = evidence_of(fit_on(moments, MODEL.edges), 0.0), loss(X, MODEL.edges)
+    assert evidence.pairs.tolist() == np.argwhere(np.triu(np.ones((10, 10)), 1)).tolist()
+    assert evidence.pairs[evidence.is_edge].tolist() == MODEL.edges.tolist()
+    for pair, gain, is_edge in zip(evidence.pairs, evidence.gain, evidence.is_edge, strict=True):
         others = [edge for edge in MODEL.edges.tolist() if edge != pair.tolist()]
         change = abs(here - loss(X, others if is_edge else [*others, pair.tolist()]))
         assert gain == pytest.approx(change, rel=0.1, abs=2e-4)
@@ -47,9 +51,9 @@ def test_evidence_of_forests_and_complete_graphs_is_exact():
     moments = column_moments(X, assume_centered=False)
     r, n = np.corrcoef(X.T), 10
     i, j = np.triu_indices(n, 1)
-    empty = evidence_of(fit_on(moments, NONE))
+    empty = evidence_of(fit_on(moments, NONE), 0.0)
     np.testing.assert_allclose(empty.gain, -np.log1p(-(r[i, j] ** 2)), rtol=1e-9)
-    full = evidence_of(fit_on(moments, np.column_stack([i, j])))
+    full = evidence_of(fit_on(moments, np.column_stack([i, j])), 0.0)
     precision = np.linalg.inv(r)
     partial = precision[i, j] / np.sqrt(precision[i, i] * precision[j, j])
     np.testing.assert_allclose(full.gain, -np.log1p(-(partial**2)), rtol=1e-6)
@@ -57,7 +61,85 @@ def test_evidence_of_forests_and_complete_graphs_is_exact():
 
 def test_evidence_of_one_variable():
     moments = column_moments(X[:, :1], assume_centered=False)
-    assert evidence_of(fit_on(moments, NONE)).gain.size == 0
+    assert evidence_of(fit_on(moments, NONE), 0.0).gain.size == 0
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def storage(request, monkeypatch):
+    """W as a matrix, or as sparse rows."""
+    if request.param == "sparse":
+        monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+        monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
+    return request.param
+
+
+def searched(model, n, share):
+    """A fit of the paper's search, somewhat looser than EBIC's, and its threshold."""
+    moments = column_moments(model.sample(n, random_state=1), assume_centered=False)
+    threshold = share * np.log(n) / n
+    return global_greedy(moments, threshold, 0.5)[1], profile_gain(threshold)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianGraphicalModel.grid(6, 6, 0.22),
+        GaussianGraphicalModel.random(40, 5, 0.15, signed=True, random_state=1),
+        GaussianGraphicalModel.star(40, 30, 0.25),
+    ],
+    ids=["grid", "random", "hub"],
+)
+def test_evidence_is_that_of_the_block_around_a_pair(model, storage):
+    fit, least = searched(model, 300, 1.0)
+    assert fit.rows.is_dense == (storage == "dense")
+    evidence = evidence_of(fit, least)
+    W, S = np.eye(fit.p), np.corrcoef(model.sample(300, random_state=1).T)
+    for k in range(fit.p):
+        columns = slice(None) if fit.rows.is_dense else fit.rows.column[fit.rows.first[k] :]
+        row = fit.rows.row(k)
+        W[k, columns if fit.rows.is_dense else columns[: row.size]] = row
+    edges = fit.graph.pairs()
+    theta = {(i, j): fit.theta[e] for e, (i, j) in enumerate(fit.graph.ends.tolist()[: len(edges)])}
+    theta |= {(j, i): value for (i, j), value in theta.items()}
+    assert evidence.pairs[evidence.is_edge].tolist() == edges.tolist()
+    assert len(evidence.pairs) > len(edges)
+    for (k, l), gain, is_edge in zip(  # noqa: E741
+        evidence.pairs.tolist(), evidence.gain, evidence.is_edge, strict=True
+    ):
+        if np.count_nonzero((edges == k) | (edges == l)) > 20:
+            continue  # a hub, of which the first neighbours count
+        v = reference.local_information(W, edges.tolist(), k, l)
+        if is_edge:
+            x = theta[k, l] ** 2 * v / 2
+            assert gain == pytest.approx(np.log((1 - x) / (1 - 2 * x)), rel=1e-6)
+        else:
+            assert gain == pytest.approx(-np.log1p(-2 * (S - W)[k, l] ** 2 / v), rel=1e-6)
+
+
+def test_pairs_that_are_passed_over_gain_less(storage):
+    model = GaussianGraphicalModel.random(40, 5, 0.15, signed=True, random_state=1)
+    fit, least = searched(model, 300, 1.0)
+    some, others = evidence_of(fit, least), evidence_of(fit, 1.5 * least)
+    left = ~np.isin(some.pairs @ [40, 1], others.pairs @ [40, 1])
+    assert 0 < np.count_nonzero(left) < len(left)
+    assert some.gain[left].max() <= 1.5 * least
+
+
+def test_all_sizes_are_judged_alike(monkeypatch):
+    """Beyond the size of matrices rows are sparse, and the graph is nearly the same."""
+    table = GaussianGraphicalModel.random(300, 3, 0.2, signed=True, random_state=0).sample(
+        500, random_state=0
+    )
+    dense = GlobalGreedy().fit(table)
+    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+    sparse = GlobalGreedy().fit(table)
+    assert dense.gain_ == sparse.gain_ == "profile"
+    found = [set(map(tuple, model.edges_.tolist())) for model in (dense, sparse)]
+    assert len(found[0] & found[1]) > 0.95 * len(found[0] | found[1])
+    for model in (dense, sparse):
+        assert model.to_frame()["probability"].between(0.5, 1.0).all()
+        again = clone(model).set_params(threshold=model.threshold_).fit(table)
+        assert np.array_equal(again.edges_, model.edges_)
 
 
 def least_squares(y, *columns):

@@ -95,6 +95,9 @@ def test_counted_names_are_a_header(read_text, start):
         ",a,b\n0,1,2\n1,3,4\n",
         '"a" "b"\n"1" 1 2\n"2" 3 4\n',
         "a,b\nr1,1,2\nr2,3,4\n",
+        "date,a,b\n2024-01-02,1,2\n2024-01-03,3,4\n",
+        "Datum,a,b\n2.1.2024,1,2\n3.1.2024,3,4\n",
+        "id,a,b\n1A,1,2\n2-4,3,4\n",
     ],
 )
 def test_names_of_rows_are_found_out(read_text, text):
@@ -137,6 +140,8 @@ def test_columns_and_rows_are_chosen(read_text):
     check(read_text(text, columns=["a,c"])[0], ["a", "c"], VALUES[:, [0, 2]])
     check(read_text(text, columns=["[ab]"], rows="1:")[0], ["a", "b"], VALUES[1:, :2])
     check(read_text(text, columns=["0:2"], rows=":2")[0], ["a", "b"], VALUES[:2, :2])
+    twice = "a,b,a\n1,2,3\n4,5,6\n"
+    check(read_text(twice, drop=["2:3"])[0], ["a", "b"], [[1, 2], [4, 5]])
     for options, message in [
         ({"columns": ["z"]}, "--columns names 'z', but .* has the columns 'a', 'b', 'c', 'group'"),
         ({"drop": ["*"]}, "no column of .* is left"),
@@ -162,8 +167,12 @@ def test_a_table_on_its_side(read_text):
         ("a\n1\n2\n", "has one column of numbers"),
         ("a,b,a\n1,2,3\n4,5,6\n", "name 'a' twice, at positions 0 and 2 .* --drop 2:3"),
         ("a,b,k\n1,2,x\n4,5,x\n", r"column 'k' .* has 'x' in it instead of numbers.* --drop k$"),
-        ("a,b\n1,2\n3,n.d.\n5,6\n", r"has 'n\.d\.' in it, which is no number; pass --na n\.d\."),
-        ("a,b\n1,2\n1,2,3\n", r"cannot be split into columns"),
+        ("a,b\n1,2\n3,n.d.\n5,6\n", r"has 'n\.d\.' in it, which is no number; pass --na=n\.d\."),
+        ("a,b\n1,2,3\n1,2\n", r"has 2 names .* in its first line and more values in others"),
+        ("a,b\n" + "1,2\n" * 99 + "1,2,3\n", r"cannot be split into columns .*line 101"),
+        ("a,b,c\n5%,1,2\n6%,2,3\n", "column 'a' .* has '5%' in it instead of numbers"),
+        ('a,b,c\n"1,234",1,2\n"2,345",2,3\n', "column 'a' .* has '1,234' in it"),
+        ("a;b\n1.234,5;2,0\n2.000,1;3,0\n", r"column 'a' .* has '1\.234,5' in it"),
         (b"a,b\n\0\0\0\0", "is neither text nor another kind of table"),
         (b"\x1f\x8bnonsense", "is compressed, but broken"),
         (",".join(map(str, range(1_000_000))) + "\n1,2\n", "has 1,000,000 columns"),

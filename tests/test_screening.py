@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from sparsistent import GlobalGreedy
 from sparsistent.core import rounded, rounding, screening
 from sparsistent.core.moments import (
     LEAST_VARIANCE,
@@ -20,7 +21,7 @@ from sparsistent.core.moments import (
     upper_tiles,
 )
 from sparsistent.core.pairs import UNKNOWN, products
-from sparsistent.core.screening import product_error, strong_pairs
+from sparsistent.core.screening import product_error, screen, strong_pairs
 
 
 def table(n, p, seed=0, factor=0.0):
@@ -559,3 +560,15 @@ def test_each_pair_is_made_once(monkeypatch):
     np.testing.assert_allclose(s, (moments.unit @ moments.unit.T)[i, j], rtol=1e-14)
     assert np.array_equal(screening.correlations_of(moments, i, j), s)
     assert asked == [3]
+
+
+def test_a_larger_cutoff_is_read_from_what_was_found():
+    moments = column_moments(np.random.default_rng(0).normal(size=(60, 90)), assume_centered=False)
+    for cutoff in (0.3, 0.4, 0.35, 0.2):
+        known = dict(moments.screened)
+        found = screen(moments, cutoff, most=1)
+        assert_same_pairs(moments.unit, cutoff, found)
+        assert list(moments.screened) == [min([cutoff, *known])]
+    assert screen(moments, 0.01, most=0.1) is None
+    assert list(moments.screened) == [0.2]
+    assert not GlobalGreedy().fit(np.random.default_rng(0).normal(size=(60, 90)))._moments_.screened

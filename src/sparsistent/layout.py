@@ -74,7 +74,7 @@ def graph_layout(n_nodes: int, edges: Any, weights: Any = None) -> Array:
     members = np.split(np.argsort(part, kind="stable"), np.cumsum(sizes)[:-1])
     parts = [nodes for nodes in members if nodes.size > 1]
     for nodes in parts:
-        positions[nodes] = _component_layout(lengths[nodes][:, nodes])
+        positions[nodes] = _component_layout(_with_short_indices(lengths[nodes][:, nodes]))
     width = _pack(positions, parts)
     _place_isolated(positions, np.flatnonzero(sizes[part] == 1), width)
     return positions - (positions.min(axis=0) + positions.max(axis=0)) / 2 if n_nodes else positions
@@ -145,7 +145,13 @@ def _length_matrix(n_nodes: int, edges: Any, weights: Any) -> sparse.csr_array:
     i, j = pairs[is_edge].T
     lengths = 1.0 + STRETCH * (1.0 - strength[is_edge])
     upper = sparse.csr_array((lengths, (i, j)), shape=(n_nodes, n_nodes))
-    return (upper + upper.T).tocsr()
+    return _with_short_indices(upper + upper.T)
+
+
+def _with_short_indices(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The same matrix with 32-bit indices, the only ones that older versions of csgraph take."""
+    indices, pointers = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return sparse.csr_array((matrix.data, indices, pointers), shape=matrix.shape)
 
 
 def _component_layout(lengths: sparse.csr_array) -> Array:

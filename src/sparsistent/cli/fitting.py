@@ -109,7 +109,10 @@ def _write(
     html = None
     if arguments["report"]:
         try:
-            html = report_html(model, table, result, _title(run.data))
+            with session.progress() as progress:
+                if progress is not None:
+                    progress("report", 0, 1)
+                html = report_html(model, table, result, _title(run.data))
         except Exception as error:
             # The other files are worth having even so.
             session.warn(f"report.html is left out: {one_line(error)}", error)
@@ -162,7 +165,9 @@ def _repeated(earlier: dict[str, Any], file: Path, data: str | None) -> Run:
         if not Path(data).exists():
             raise TableError(f"the data are no longer at {data}; pass where they are as DATA")
     graphs = {name: [(a, b) for a, b in pairs] for name, pairs in earlier["graphs"].items()}
-    return Run(earlier["command"], data, earlier["arguments"], graphs, earlier)
+    # Options that are newer than the run have their defaults.
+    options = {option.name: option.default for option in (*FIT, *RESAMPLES)}
+    return Run(earlier["command"], data, options | earlier["arguments"], graphs, earlier)
 
 
 def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sparsistent.cli.session import Session, UsageError
 from sparsistent.cli.writing import writing
@@ -148,7 +149,6 @@ def _model(kind: str, arguments: dict[str, Any]) -> GaussianGraphicalModel:
             + (", or the folder of a result" if "model" in arguments else "")
             + f", but {kind!r} came"
         )
-    sparse = optional_import("scipy.sparse", "conditions")
     try:
         precision = sparse.load_npz(file)
     except Exception as error:

@@ -10,8 +10,7 @@ from sparsistent.io.results import versions
 # Packages that are no dependencies: what they are for, and the extra that has them.
 OPTIONAL = {
     "pandas": ("tables", "pandas"),
-    "networkx": ("graphs", "networkx"),
-    "bokeh": ("report.html", "explorer"),
+    "networkx": ("graphs and report.html", "networkx"),
     "matplotlib": ("pictures", "plots"),
     "pyarrow": ("Parquet and Feather", "cli"),
     "openpyxl": ("Excel", "files"),

@@ -16,9 +16,10 @@
 #define MOST_LOST 0.4999
 /* The least variance of a free entry at unit variances: its information is 4 at most. */
 #define LEAST_FREE 0.25
-/* Around a pair at most so many nodes and entries count: hubs have more neighbours. */
-#define MOST_NODES 64
-#define MOST_ENTRIES 160
+/* Around a pair at most so many nodes and entries count. Of a hub that is the first of its
+   neighbours, which a search adds because they are the strongest. */
+#define MOST_NODES 24
+#define MOST_ENTRIES 64
 /* Pivots below this are rounding: of entries that determine each other. */
 #define LEAST_PIVOT 1e-9
 

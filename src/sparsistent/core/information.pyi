@@ -1,9 +1,23 @@
-from numpy import bool_, float64, int64
+from numpy import bool_, float64, int32, int64
 from numpy.typing import NDArray
 
-from sparsistent.core.edges import Rows
-
-Graph = tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64]]
+Rows = tuple[
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int64],
+    NDArray[int32],
+    NDArray[int32],
+    NDArray[float64],
+    NDArray[float64],
+    float,
+    float,
+]
+Edges = tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64]]
 LEAST_FREE: float
 
 def information(
@@ -15,7 +29,7 @@ def information(
 ) -> NDArray[float64]: ...
 def local_information(
     rows: Rows,
-    graph: Graph,
+    edges: Edges,
     place: NDArray[int64],
     k: NDArray[int64],
     l: NDArray[int64],

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,9 @@ class Moments:
     ``unit`` has the standardised columns as rows, so that a correlation is the product of two; what
     is no table of products has none and comes with ``given_correlation``. Rows have norm one, or
     √(1 − s) where correlations are shrunk by the share s: the diagonal is one all the same.
-    ``known`` has the correlations of pairs that were asked for. Between independent
-    variables a correlation has a variance of ``noise_factor`` / ``n_samples``.
+    ``known`` has the correlations of pairs that were asked for, and ``screened``, during a fit, the
+    strong pairs of the lowest cutoff so far. Between independent variables a correlation has a
+    variance of ``noise_factor`` / ``n_samples``.
     """
 
     location: Array
@@ -98,6 +99,7 @@ class Moments:
     shrinkage: float = 0.0
     noise_factor: float = 1.0
     known: KnownPairs = field(init=False, repr=False, compare=False, default_factory=KnownPairs)
+    screened: dict[float, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @cached_property
     def correlation(self) -> Array:

@@ -63,6 +63,22 @@ class StrongPairs(NamedTuple):
     rounded: RoundedRows | None = None
 
 
+def screen(
+    moments: Moments, cutoff: float, *, most: float, progress: Progress | None = None
+) -> StrongPairs | None:
+    """The strong pairs of a table, from those of a lower cutoff where they were found before."""
+    assert moments.unit is not None
+    for lower, found in moments.screened.items():
+        if lower <= cutoff:
+            strong = np.abs(found.s) > cutoff
+            return StrongPairs(found.i[strong], found.j[strong], found.s[strong], found.rounded)
+    pairs = strong_pairs(moments.unit, cutoff, most=most, progress=progress)
+    if pairs is not None:
+        moments.screened.clear()
+        moments.screened[cutoff] = pairs
+    return pairs
+
+
 def strong_pairs(
     unit: Array,
     cutoff: float,

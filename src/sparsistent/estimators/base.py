@@ -197,6 +197,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.location_ = moments.location
         self.n_effective_ = moments.n_effective
         self._moments_ = moments
+        moments.screened.clear()
         i, j = precision.tocoo().coords
         self._precision_ = precision.copy()
         self._precision_.data /= moments.scale[i] * moments.scale[j]

@@ -173,7 +173,7 @@ class GreedySearch(GraphEstimator):
         self.rule_ = None if rule is None else clone(rule)
         is_soft = isinstance(rule, CV) or isinstance(self.threshold, SoftThreshold)
         has_profile = not is_soft and self._has_profile(moments)
-        problem.profile = self._judging_search(moments, thorough=has_profile)
+        problem.judges = self._judges(moments, thorough=has_profile)
         chooses_later = has_profile and rule is not None and rule.sees_used_search
         if rule is not None and selection is None and not chooses_later:
             selection = choose(rule, problem)
@@ -193,9 +193,9 @@ class GreedySearch(GraphEstimator):
         """Whether the search has profile gains, unless the threshold is a soft one."""
         return self.gain == "profile" or (self.gain == "auto" and _is_steep(moments))
 
-    def _judging_search(self, moments: Moments, *, thorough: bool) -> Search | None:
-        """The search with profile gains whose estimates tell how much speaks for each pair."""
-        return None
+    def _judges(self, moments: Moments, *, thorough: bool) -> tuple[Search, ...]:
+        """The searches whose estimates tell how much speaks for each pair, fast ones first."""
+        return ()
 
     def _problem(
         self,
@@ -338,7 +338,7 @@ def _judged_path(problem: Problem, threshold: float) -> NestedPath | None:
                 "the covariance; pass n_samples="
             )
         return problem.tests()
-    if isinstance(threshold, ProfileThreshold) and problem.profile is not None:
+    if isinstance(threshold, ProfileThreshold) and problem.judges:
         return problem.judged(threshold)
     return None
 

@@ -18,7 +18,7 @@ from sparsistent.core import edges, relaxation
 from sparsistent.core import pairs as products
 from sparsistent.core.moments import Array, Moments
 from sparsistent.core.rounding import SingleRows, no_single_rows
-from sparsistent.core.screening import StrongPairs, strong_pairs
+from sparsistent.core.screening import StrongPairs, screen
 from sparsistent.greedy.graph import Integers, with_room
 
 Places = NDArray[np.int32]
@@ -257,7 +257,7 @@ def rows_for_search(
     if moments.unit is None:
         pairs = _strong_entries(moments.correlation, cutoff)
     else:
-        pairs = strong_pairs(moments.unit, cutoff, most=MOST_CANDIDATES, progress=progress)
+        pairs = screen(moments, cutoff, most=MOST_CANDIDATES, progress=progress)
     if pairs is None:
         return _bar(dense_rows(moments.correlation), barred)
     return sparse_rows(moments, _with_barred(pairs, barred, p), cutoff)
@@ -285,13 +285,13 @@ def _with_barred(pairs: StrongPairs, exclude: Integers, p: int) -> StrongPairs:
 
 def rows_for_graph(moments: Moments) -> CovarianceRows:
     """The covariance of the empty graph, for the estimate on a graph that is known."""
-    if moments.scale.size <= MOST_DENSE or _are_all_correlated(moments):
+    if moments.scale.size <= MOST_DENSE or are_all_correlated(moments):
         return dense_rows(moments.correlation)
     none = np.zeros(0, np.int64)
     return sparse_rows(moments, StrongPairs(none, none, np.zeros(0)))
 
 
-def _are_all_correlated(moments: Moments) -> bool:
+def are_all_correlated(moments: Moments) -> bool:
     """Whether a sample of the variables has as many strong correlations as a matrix is good for."""
     p, n = moments.scale.size, moments.n_samples
     S = moments.among(np.linspace(0, p - 1, min(ASKED, p)).astype(np.int64)[None])[0]

@@ -22,7 +22,7 @@ from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.refit import FittedGraph
 
 # Pairs whose information is computed between two moments at which Ctrl-C is heard.
-TOGETHER = 16384
+TOGETHER = 4096
 # Predictions beyond these say no more than that the loss changes by a lot.
 MOST_GAINED, MOST_LOST = 0.999, 0.4999
 
@@ -51,9 +51,13 @@ def evidence_of(fit: FittedGraph, least: float) -> Evidence:
     others, difference = _open_pairs(fit, edges, -np.expm1(-least))
     pairs = np.concatenate([edges, others])
     information = _information(fit, pairs)
-    x = np.minimum(0.5 * fit.theta[:m] ** 2 * information[:m], MOST_LOST)
+    x = np.clip(0.5 * fit.theta[:m] ** 2 * information[:m], 0.0, MOST_LOST)
     cost = np.log((1.0 - x) / (1.0 - 2.0 * x))
-    x = np.minimum(2.0 * difference**2 / information[m:], MOST_GAINED)
+    # Rounding can leave less than there is in the saturated model.
+    unit = fit.theta_diagonal
+    least_information = 2.0 / (unit[others[:, 0]] * unit[others[:, 1]])
+    x = 2.0 * difference**2 / np.maximum(information[m:], least_information)
+    x = np.minimum(x, MOST_GAINED)
     order = np.lexsort(pairs.T[::-1])
     return Evidence(pairs[order], np.append(cost, -np.log1p(-x))[order], order < m, least)
 
@@ -80,11 +84,8 @@ def _open_pairs(fit: FittedGraph, edges: Integers, least: float) -> tuple[Intege
 
 def _information(fit: FittedGraph, pairs: Integers) -> Array:
     """What is left of the information of each pair when the entries around it are free."""
-    unit, place = fit.theta_diagonal, np.zeros(fit.p, np.int64)
-    i, j = np.ascontiguousarray(pairs.T)
-    parts = [
-        kernels.local_information(fit.rows.arrays, fit.graph.arrays, place, i[part], j[part])
-        for part in (slice(k, k + TOGETHER) for k in range(0, i.size, TOGETHER))
-    ]
-    # Rounding can leave less than the least there is.
-    return np.maximum(np.concatenate([*parts, np.zeros(0)]), 2.0 / (unit[i] * unit[j]))
+    place, (i, j) = np.zeros(fit.p, np.int64), np.ascontiguousarray(pairs.T)
+    parts = [slice(k, k + TOGETHER) for k in range(0, i.size, TOGETHER)]
+    rows, graph = fit.rows.arrays, fit.graph.arrays
+    left = [kernels.local_information(rows, graph, place, i[part], j[part]) for part in parts]
+    return np.concatenate([*left, np.zeros(0)])

@@ -38,9 +38,6 @@ from sparsistent.greedy.refit import (
 )
 
 Progress = Callable[[str, int, int], object]
-# Shown the estimate at each threshold at which it changes; True ends the search.
-Observer = Callable[[FittedGraph, float], bool]
-
 # Seconds between two reports.
 REPORT_EVERY = 0.1
 
@@ -50,7 +47,6 @@ def global_greedy(
     threshold: float,
     nu: float,
     report: Progress | None = None,
-    observer: Observer | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
     earlier: tuple[Path, FittedGraph] | None = None,
 ) -> tuple[Path, FittedGraph]:
@@ -65,9 +61,9 @@ def global_greedy(
         taken, fit = earlier[0].steps, earlier[1]
         with suppress(NoEstimateError):
             sharpen(fit, least_difference(threshold))
-            return take_steps(fit, threshold, nu, offset, report, observer, include, taken), fit
+            return take_steps(fit, threshold, nu, offset, report, include, taken), fit
     rows = screened_rows(moments, threshold, report, constraints)
-    return search(rows, threshold, nu, offset, report, observer, include)
+    return search(rows, threshold, nu, offset, report, include)
 
 
 def screened_rows(
@@ -96,12 +92,11 @@ def search(
     nu: float,
     offset: float = 0.0,
     report: Progress | None = None,
-    observer: Observer | None = None,
     include: Sequence[Sequence[int]] = (),
 ) -> tuple[Path, FittedGraph]:
     """The search from the empty graph with this covariance."""
     fit = FittedGraph(rows, least_difference(threshold))
-    path = take_steps(fit, threshold, nu, offset, report, observer, include)
+    path = take_steps(fit, threshold, nu, offset, report, include)
     return path, fit
 
 
@@ -111,7 +106,6 @@ def take_steps(
     nu: float,
     offset: float = 0.0,
     report: Progress | None = None,
-    observer: Observer | None = None,
     include: Sequence[Sequence[int]] = (),
     taken: Sequence[Step] | None = None,
 ) -> Path:
@@ -126,8 +120,6 @@ def take_steps(
     try:
         while (pair := candidates.best_pair()) is not None:
             i, j, gain = pair
-            if observer is not None and observer(fit, gain):
-                return Path(tuple(steps), gain, empty_loss=empty_loss)
             candidates.update(insert_edge(fit, i, j))
             delta.append(gain)
             steps.append(Step(True, i, j, gain, gain, fit.loss + offset, kept + len(delta)))
@@ -145,8 +137,6 @@ def take_steps(
         return Path(tuple(steps), threshold, Obstacle(gain, error), empty_loss)
     if report is not None:
         report("search", len(delta), len(delta))
-    if observer is not None:
-        observer(fit, threshold)
     return Path(tuple(steps), threshold, empty_loss=empty_loss)
 
 

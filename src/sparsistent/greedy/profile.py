@@ -9,8 +9,10 @@ and the pairs with the strongest partial correlations given all other variables.
 back at a small threshold first, then at larger ones, then at the one that counts. The better of
 the paper's graph and this one is the result.
 
-A search that is not *thorough* has the paper's graph as its only start. Where variables are not
-strongly correlated it ends as well, many times sooner.
+A search can be limited to be thorough in this way only where the paper's graph has few edges, to
+start from that graph alone where it has more, and to take it as it is where it has still more: the
+time for a move grows with the square of their number, and the moves with it. Where variables are
+not strongly correlated it ends as well, many times sooner.
 
 At a larger threshold the same goes on from there. All graphs on the way are lines in a plane, F
 against ε, and the path of the search is what they look like from below.
@@ -24,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,6 +78,16 @@ RIDGE = 0.03
 RISE = 2**0.5
 # Its losses are compared with each other at all thresholds: refits are more exact by this factor.
 PATH_TOLERANCE = 0.1
+
+
+class Limits(NamedTuple):
+    """Up to how many edges of the paper's graph a search is thorough, and makes moves at all."""
+
+    thorough: float = math.inf
+    descent: float = math.inf
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -214,7 +226,7 @@ def profile_greedy(
     report: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
     *,
-    thorough: bool = True,
+    limits: Limits = NO_LIMITS,
 ) -> tuple[ProfilePath, FittedGraph]:
     """Run the profile search on a table: its path, and the estimate at its end.
 
@@ -223,7 +235,7 @@ def profile_greedy(
     """
     rows = screened_rows(moments, gain_of_one_entry(threshold), report, constraints)
     offset = loss_offset(moments)
-    return profile_search(rows, threshold, nu, offset, report, constraints, thorough=thorough)
+    return profile_search(rows, threshold, nu, offset, report, constraints, limits=limits)
 
 
 def profile_search(
@@ -234,7 +246,7 @@ def profile_search(
     report: Progress | None = None,
     constraints: Constraints = NO_CONSTRAINTS,
     *,
-    thorough: bool = True,
+    limits: Limits = NO_LIMITS,
 ) -> tuple[ProfilePath, FittedGraph]:
     """Search from the empty graph with this covariance: the path, and the estimate at its end.
 
@@ -246,18 +258,19 @@ def profile_search(
     refresh = fit.refresh
     at_tolerance(fit, threshold)
     first = gain_of_one_entry(threshold)
-    if not thorough:
+    if limits.thorough < math.inf:
         # Losses on the way need not be exact to the last digit.
         fit.refresh, refresh = refresh, fit.refresh
     path = take_steps(fit, first, nu, report=report, include=include)
-    if not thorough:
+    if limits.thorough < math.inf:
         fit.refresh = refresh
         take_loss(fit)
+    thorough = fit.graph.n_edges <= limits.thorough
     if path.obstacle is not None:
         fit = start(blank, Path(path.steps, 0.0).edges(first), threshold).fit
     descent, found = Descent(blank, fit, report, constraints), [deepcopy(fit)]
     try:
-        if not (thorough and is_whole(fit)):
+        if not (thorough and is_whole(fit)) and fit.graph.n_edges <= limits.descent:
             descend(descent, threshold, PATIENCE)
             found.append(deepcopy(descent.fit))
         if thorough:

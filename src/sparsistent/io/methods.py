@@ -1,11 +1,11 @@
 """A paragraph on the methods of a fit, with its numbers and references, to paste into a paper."""
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-import sparsistent
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.greedy.units import SoftThreshold
 from sparsistent.uncertainty.bootstrap import BootstrapResult
@@ -116,7 +116,7 @@ def _about_data(model: GraphEstimator, shape: tuple[int, int]) -> list[str]:
     origin = f"{samples:,} samples" if samples else "a covariance matrix"
     sentences = [
         f"The graph of conditional dependences among {p:,} variables was estimated from {origin} "
-        f"with sparsistent {sparsistent.__version__} ({name}), by {search}."
+        f"with sparsistent {version('sparsistent')} ({name}), by {search}."
     ]
     if is_table:
         missing = GAPS.get(model.missing)

@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import sparsistent
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.io.files import Content
 from sparsistent.io.found import TableError
@@ -32,7 +31,7 @@ NAMES = frozenset(
 )
 FORMAT = "sparsistent run 1"
 # On these results can depend to the last digit.
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
+PACKAGES = ("sparsistent", "numpy", "scipy", "scikit-learn", "pandas")
 
 
 def result_files(
@@ -105,7 +104,7 @@ def summary(model: Any) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of Python and of the packages that results depend on."""
-    found = {"sparsistent": sparsistent.__version__, "python": platform.python_version()}
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
@@ -135,6 +134,7 @@ def read_run(path: str) -> tuple[dict[str, Any], Path]:
         raise TableError(
             f"{file} is no JSON ({error}); expected the run.json of a result"
         ) from None
-    if not isinstance(run, dict) or run.get("format") != FORMAT:
+    needed = {"command", "arguments", "graphs", "data", "versions", "files"}
+    if not isinstance(run, dict) or run.get("format") != FORMAT or not needed <= run.keys():
         raise TableError(f"{file} is not the run.json of a result of sparsistent")
     return run, file

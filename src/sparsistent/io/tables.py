@@ -316,7 +316,7 @@ def _about_text(text: list[tuple[str, Any, Any]], shown: str) -> str:
     if numbers is not None and 2 * len(strange) < len(column):
         return (
             f"column {name!r} of {shown} has {value!r} in it, which is no number{others}; pass "
-            f"--na {quote(value)} if that means a missing value, or leave columns out with {drop}"
+            f"--na={quote(value)} if that means a missing value, or leave columns out with {drop}"
         )
     return (
         f"column {name!r} of {shown} has {value!r} in it instead of numbers{others}; leave out "

@@ -31,6 +31,12 @@ ROW_NAMES = {"", "id", "index", "row", "rownames", "row_names", "unnamed: 0"}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
+# With decimal commas, points between thousands.
+GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?")
+# What is meant as a number, though it is not written as one: 5%, 1,234, € 3. Not so 1.2.2024.
+MEANT_AS_NUMBER = re.compile(r"(?!\d+\.\d+\.\d+$)[^\w.,+-]*[+-]?[\d.,\s]*\d[\d.,\s]*[^\w-]?")
+
+
 def read_text(
     data: bytes,
     name: str,
@@ -53,11 +59,7 @@ def read_text(
     text, encoding = _decode(data, name)
     marks = MISSING | {mark.strip().lower() for mark in na}
     delimiter, decimal, sample = _first_rows(text, delimiter, marks)
-    if len(sample[0]) > MAX_COLUMNS:
-        raise TableError(
-            f"{name} has {len(sample[0]):,} columns in its first line, and up to {MAX_COLUMNS:,} "
-            "are read; keep fewer variables, and check that there is one line for each sample"
-        )
+    _reject_width(len(sample[0]), name)
     has_header = _is_header(sample, decimal, marks) if header is None else header
     body = io.StringIO(text, newline="")
     labels = next(_cells(body, delimiter)) if has_header else None
@@ -86,6 +88,14 @@ def read_text(
         empty=empty,
     )
     return table, found
+
+
+def _reject_width(width: int, name: str) -> None:
+    if width > MAX_COLUMNS:
+        raise TableError(
+            f"{name} has {width:,} columns in its first line, and up to {MAX_COLUMNS:,} are read; "
+            "keep fewer variables, and check that there is one line for each sample"
+        )
 
 
 def _decode(data: bytes, name: str) -> tuple[str, str]:
@@ -152,14 +162,16 @@ def _decimal(rows: list[list[str]], delimiter: str) -> str:
     if delimiter == ",":
         return "."
     cells = [cell.strip() for row in rows[1:] for cell in row[:1000]]
-    commas = sum(bool(re.fullmatch(r"[+-]?\d+,\d+([eE][+-]?\d+)?", cell)) for cell in cells)
+    commas = sum(bool(re.fullmatch(r"[+-]?[\d.]*\d,\d+([eE][+-]?\d+)?", cell)) for cell in cells)
     points = sum(bool(re.fullmatch(r"[+-]?\d+\.\d+([eE][+-]?\d+)?", cell)) for cell in cells)
     return "," if commas > points else "."
 
 
 def _is_number(cell: str, decimal: str = ".") -> bool:
     cell = cell.strip()
-    return NUMBER.fullmatch(cell.replace(",", ".") if decimal == "," else cell) is not None
+    if decimal == ",":
+        cell = (cell.replace(".", "") if GROUPED.fullmatch(cell) else cell).replace(",", ".")
+    return NUMBER.fullmatch(cell) is not None
 
 
 def _is_mark(cell: str, marks: set[str]) -> bool:
@@ -199,8 +211,15 @@ def _read_body(
             # Of cells beyond the last column, which would be left out.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(body, **options, na_values=marks, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+    except pd.errors.ParserWarning:
+        raise TableError(
+            f"{name} has {width} names or values in its first line and more values in others; "
+            "correct it, or pass --delimiter"
+        ) from None
+    except pd.errors.ParserError as error:
+        above = body.getvalue().count("\n", 0, start)
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        reason = re.sub(r"line (\d+)", lambda match: f"line {int(match[1]) + above}", reason)
         raise TableError(
             f"{name} cannot be split into columns ({reason}); correct it, or pass --delimiter"
         ) from None
@@ -245,7 +264,7 @@ def with_row_names(table: "pd.DataFrame", index: bool | None) -> tuple["pd.DataF
 
 
 def _is_text(column: "pd.Series") -> bool:
-    """Whether a column has text, and not numbers with something else among them."""
-    if column.dtype.kind in "biufmM":
+    """Whether a column has text or dates, and not numbers with something else among them."""
+    if column.dtype.kind in "biuf":
         return False
-    return not any(_is_number(str(value)) for value in column[:LOOKED_AT])
+    return not any(MEANT_AS_NUMBER.fullmatch(str(value)) for value in column[:LOOKED_AT])

@@ -91,30 +91,27 @@ def draw_graph(
     optional_import("matplotlib", "draw_graph", extra="plots")
     names = column_names(estimator)
     partial = estimator._edge_values()[1]
-    # An edge without correlation is drawn where all are.
     is_drawn = np.abs(partial) >= min_weight
     edges, partial = estimator.edges_[is_drawn], partial[is_drawn]
-    nodes = np.unique(edges)
-    place = place_nodes(positions, names, edges, np.abs(partial))
+    weights, nodes = np.abs(partial), np.unique(edges)
+    place = place_nodes(positions, names, edges, weights)
     side = 4 + 0.8 * np.sqrt(max(nodes.size, 1))
     ax = axes_or_new(ax, "draw_graph", 1.4 * side, side)
     for color, style, name, of_sign in (
         (POSITIVE, "solid", "positive", partial > 0),
         (NEGATIVE, "dashed", "negative", partial < 0),
     ):
-        draw_edges(ax, place, edges[of_sign], np.abs(partial[of_sign]), color, style, name)
-    strength = node_strengths(edges, np.abs(partial), len(names))
+        draw_edges(ax, place, edges[of_sign], weights[of_sign], color, style, name)
+    strength = node_strengths(edges, weights, len(names))
     area = node_areas(strength * size_by_strength)
-    draw_nodes(ax, place, nodes, area, grouping(groups, names, edges, np.abs(partial)))
+    draw_nodes(ax, place, nodes, area, grouping(groups, names, edges, weights, "draw_graph"))
     finish(ax)
-    texts = [str(name) for name in names]
-    if isinstance(labels, Mapping):
-        texts = [str(labels.get(name, name)) for name in names]
     n_unnamed = 0
     if labels is not False:
-        chosen = [texts[node] for node in nodes]
+        shown = labels if isinstance(labels, Mapping) else {}
+        texts = [str(shown.get(name, name)) for name in names[nodes]]
         radius = np.sqrt(area[nodes] / np.pi)
-        n_unnamed = place_labels(ax, place[nodes], chosen, radius, strength[nodes])
+        n_unnamed = place_labels(ax, place[nodes], texts, radius, strength[nodes])
     ax.set_title(_title(estimator, len(edges), nodes.size, n_unnamed, min_weight))
     return ax
 
@@ -204,7 +201,7 @@ def finish(ax: "Axes") -> None:
             names,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
-            ncols=min(len(names), 6),
+            ncols=min(len(names), 4),
             frameon=False,
         )
         for line in legend.findobj(mpl_collections.LineCollection):

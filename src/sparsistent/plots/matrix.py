@@ -63,7 +63,7 @@ def draw_matrix(
     matrix[tuple(edges.T)] = matrix[tuple(edges.T[::-1])] = partial
     np.fill_diagonal(matrix, np.nan)
     strength = node_strengths(edges, np.abs(partial), p)
-    found = grouping(groups, names, edges, np.abs(partial))
+    found = grouping(groups, names, edges, np.abs(partial), "draw_matrix")
     order = np.arange(p) if found is None else np.lexsort([-strength, found.group])
     side = 4 + 0.1 * min(p, MAX_NAMES)
     ax = axes_or_new(ax, "draw_matrix", 1.15 * side, side)

@@ -62,7 +62,7 @@ def axes_or_new(ax: "Axes | None", user: str, width: float, height: float) -> "A
 
 
 def grouping(
-    groups: Any, names: NDArray[np.object_], edges: Integers, weights: Array
+    groups: Any, names: NDArray[np.object_], edges: Integers, weights: Array, user: str
 ) -> Grouping | None:
     """The groups of the variables: communities of the graph, or what a user says they are."""
     if groups is None:
@@ -73,6 +73,7 @@ def grouping(
                 'groups is "communities", None, one group for each variable, or a dict from names '
                 f"to groups, but is {groups!r}"
             )
+        optional_import("networkx", user, extra="plots")
         group = communities(len(names), edges, weights)
         # A variable by itself is no community.
         group = np.where(np.bincount(group)[group] > 1, group, len(GROUP_COLORS) + group)

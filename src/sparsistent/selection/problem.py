@@ -55,8 +55,6 @@ class Search(Protocol):
         Whether the search looks for the graph with the least loss plus threshold times edges.
     has_complete : bool
         Whether the graph with all pairs may be the result, without a search.
-    constraints : Constraints
-        Edges to include and pairs to exclude.
     """
 
     @property
@@ -76,9 +74,6 @@ class Search(Protocol):
         report: Progress | None = None,
     ) -> Run:
         """Search down to a threshold, from the end of an earlier run, which may be used up."""
-
-    def quick(self) -> "Search":
-        """The same search without its slower starts, where it has some."""
 
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
@@ -110,9 +105,9 @@ class Problem:
         Called now and then as ``report(stage, done, total)``.
     is_shrinkage_open : bool
         Whether the rule is to choose the shrinkage as well.
-    profile : Search or None
-        A search with profile gains whose estimates tell how much speaks for each pair; None where
-        there is none, or it would take too long.
+    judges : tuple of Search
+        Searches whose estimates tell how much speaks for each pair, the last one being the one
+        that counts; the others are faster. None where only paths are judged.
     """
 
     search: Search
@@ -121,7 +116,7 @@ class Problem:
     assume_centered: bool = False
     report: Progress | None = None
     is_shrinkage_open: bool = False
-    profile: Search | None = None
+    judges: tuple[Search, ...] = ()
     _run: Run | None = field(default=None, repr=False)
     _nested: NestedPath | None = field(default=None, init=False, repr=False)
 
@@ -168,17 +163,20 @@ class Problem:
         """The graphs along a path that goes at least down to the threshold."""
         return self.run(threshold)[0].graph_sequence()
 
-    def evidence(self, threshold: ProfileThreshold, *, quick: bool = False) -> Evidence | None:
+    def evidence(
+        self, threshold: ProfileThreshold, search: Search, earlier: Run | None = None
+    ) -> tuple[Evidence, Run] | None:
         """How much speaks for each pair at a graph that is looser than that of the threshold.
 
         All for edges to include, and nothing for pairs to exclude. None where no estimate exists.
+        With it the run of the search, from which one to a smaller threshold may go on.
         """
-        assert self.profile is not None
-        search = self.profile.quick() if quick else self.profile
         looser = JUDGED_SHARE * float(threshold)
         try:
             end = gain_of_one_entry(looser) if search.one_entry else looser
-            path, fit = search.run(self.moments, end, None, self.report)
+            if earlier is not None and earlier[0].threshold <= end:
+                earlier = None
+            path, fit = run = search.run(self.moments, end, earlier, self.report)
         except NoEstimateError:
             return None
         if fit is None or getattr(path, "obstacle", None) is not None:
@@ -192,7 +190,7 @@ class Problem:
         found.gain[self._are_among(found.pairs, exclude)] = 0.0
         edges, gain = found.pairs[found.is_edge], found.gain[found.is_edge]
         self._nested = nested_path(threshold, edges, gain, include, path.n_steps(path.threshold))
-        return found
+        return found, run
 
     def _are_among(self, pairs: Integers, others: Integers) -> NDArray[np.bool_]:
         return np.isin(pairs @ [self.n_features, 1], others @ [self.n_features, 1])
@@ -213,7 +211,8 @@ class Problem:
         """The edges that pass a threshold of evidence, with those that do not."""
         known = self._nested
         if known is None or known.threshold != threshold:
-            known = None if self.evidence(threshold) is None else self._nested
+            found = self.evidence(threshold, self.judges[-1])
+            known = None if found is None else self._nested
         return known
 
     def rows(self, rule: object) -> Table:

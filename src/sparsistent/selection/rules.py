@@ -34,19 +34,21 @@ from sparsistent.greedy.nested_path import NestedPath
 from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, TestedThreshold
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.empirical_bayes import EMPTY_ALPHA, Mixture, learn_strengths
-from sparsistent.selection.problem import Problem
+from sparsistent.selection.problem import Problem, Run, Search
 from sparsistent.selection.thresholds import Noise, paper_threshold
 
 # By how much, relative to it, a threshold is above the gain that it is to refuse: more than the
 # last digits in which the gains of two runs can differ.
 MARGIN = 1e-8
 # "auto" searches again until its cut, as a score, moves by less than this; at most so often, after
-# some full steps by half of the way, so that a cut that goes to and fro comes to rest. A thorough
-# search begins where quick ones have ended, and moves the cut little.
+# some full steps by half of the way, so that a cut that goes to and fro comes to rest. Slower
+# searches begin where faster ones have ended. At a graph that misses strong edges many pairs look
+# like weak ones, and the cut that follows is too low: it falls by no more than this.
 SAME_CUT = 0.05
-MOST_SEARCHES = 6
-FULL_STEPS = 3
-MOST_THOROUGH_SEARCHES = 2
+MOST_SEARCHES = 8
+FULL_STEPS = 4
+MOST_SEARCHES_AFTER = 3
+LARGEST_FALL = 0.75
 
 CHANCE_OF_NOISE = "chance that an edge of this gain is noise"
 
@@ -137,8 +139,8 @@ class Auto(Rule):
     empty graph any false edge has a chance of about 0.05.
 
     ``selection_`` then has the probability and the q-value of every edge, and in ``learned`` how
-    many edges there are, found or not. Beyond 256 variables, and for neighbourhoods, the gains on
-    one path of coordinate gains are the evidence.
+    many edges there are, found or not. For neighbourhoods, and with more than 256 variables of
+    which most pairs are correlated, the gains on one path of coordinate gains are the evidence.
 
     Examples
     --------
@@ -151,31 +153,37 @@ class Auto(Rule):
     def choose(self, problem: Problem) -> Selection:
         """Learn strengths at a graph, search again at the cut that follows, and so on."""
         noise = replace(problem.noise, one_entry=False)
-        if problem.profile is None:
-            return self._on_path(problem)
-        cut = float(noise.score(noise.family_wise(EMPTY_ALPHA)))
-        judged = self._settle(problem, noise, cut, MOST_SEARCHES, quick=True)
-        if judged is not None and problem.profile != problem.profile.quick():
-            judged = self._settle(problem, noise, judged.cut, MOST_THOROUGH_SEARCHES)
+        cut, most, judged = float(noise.score(noise.family_wise(EMPTY_ALPHA))), MOST_SEARCHES, None
+        for search in problem.judges:
+            judged = self._settle(problem, noise, search, cut, most)
+            if judged is not None:
+                cut, most = judged.cut, MOST_SEARCHES_AFTER
         return self._on_path(problem) if judged is None else judged.selection(repr(self))
 
     @staticmethod
     def _settle(
-        problem: Problem, noise: Noise, cut: float, most: int, *, quick: bool = False
+        problem: Problem, noise: Noise, search: Search, cut: float, most: int
     ) -> "Judged | None":
-        """Search and learn in turn until the cut stays where it is."""
+        """Search and learn in turn until the cut stays where it is.
+
+        The search that counts begins at the start each time, as it does for a threshold alone.
+        """
+        run: Run | None = None
         for turn in range(most):
             threshold = ProfileThreshold(noise.gain(cut))
-            evidence = problem.evidence(threshold, quick=quick)
-            if evidence is None:
+            is_last = search is problem.judges[-1]
+            found = problem.evidence(threshold, search, None if is_last else run)
+            if found is None:
                 return None
+            evidence, run = found
             scores = noise.score(evidence.gain)
             least = float(noise.score(evidence.least))
             mixture = learn_strengths(scores, noise.n_pairs, least)
             judged = Judged(threshold, evidence, scores, mixture)
             if abs(judged.cut - cut) < SAME_CUT:
                 break
-            cut = judged.cut if turn < FULL_STEPS else (judged.cut + cut) / 2
+            step = judged.cut - cut if turn < FULL_STEPS else (judged.cut - cut) / 2
+            cut += max(step, -LARGEST_FALL)
         return judged
 
     def _on_path(self, problem: Problem) -> Selection:

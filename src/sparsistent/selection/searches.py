@@ -15,7 +15,7 @@ from sparsistent.greedy.global_greedy import global_greedy
 from sparsistent.greedy.graph import Integers
 from sparsistent.greedy.neighborhood import Combine, Gain, neighborhood_greedy
 from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import profile_greedy
+from sparsistent.greedy.profile import NO_LIMITS, Limits, profile_greedy
 from sparsistent.greedy.refit import FittedGraph
 from sparsistent.greedy.soft import SoftPath, SoftSearch
 from sparsistent.greedy.units import AbsoluteThreshold, SoftThreshold
@@ -25,12 +25,12 @@ from sparsistent.selection.thresholds import ebic_edge_threshold, ebic_neighbor_
 
 @dataclass(frozen=True)
 class GlobalSearch:
-    """The search over all pairs at once."""
+    """The search over all pairs at once; ``limits`` are those of one with profile gains."""
 
     backward_factor: float = 0.5
     constraints: Constraints = NO_CONSTRAINTS
     gain: Gain = "coordinate"
-    thorough: bool = True
+    limits: Limits = NO_LIMITS
 
     @property
     def has_complete(self) -> bool:
@@ -65,7 +65,7 @@ class GlobalSearch:
                 self.backward_factor,
                 report,
                 self.constraints,
-                thorough=self.thorough,
+                limits=self.limits,
             )
         before: tuple[Path, FittedGraph] | None = None
         if earlier is not None and isinstance(earlier[0], Path) and earlier[1] is not None:
@@ -78,10 +78,6 @@ class GlobalSearch:
             constraints=self.constraints,
             earlier=before,
         )
-
-    def quick(self) -> "GlobalSearch":
-        """The same search from one start alone."""
-        return replace(self, thorough=False)
 
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
@@ -137,10 +133,6 @@ class NeighborhoodSearch:
             product_progress=None if report is None else partial(report, "correlations"),
         )
         return path, None
-
-    def quick(self) -> "NeighborhoodSearch":
-        """The same search: it has one start."""
-        return self
 
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
