@@ -1,7 +1,7 @@
 """What a look at the data says about the fit, in plain words.
 
-Each check is one sentence of what was found and, where there is one, a way out. Nothing here changes
-the estimate.
+Each check is one sentence of what was found and, where there is one, a way out. Nothing here
+changes the estimate.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,11 @@ class Check:
 def checks_of(model: GraphEstimator, r_squared: Array, X: Array | None) -> list[Check]:
     """All checks, warnings first; those that need the table only where it is given."""
     names = column_names(model)
-    found = [_rows(model), _determined(names, r_squared), _certificate(model)]
+    found: list[Check | None] = [
+        _rows(model, X),
+        _determined(names, r_squared),
+        _certificate(model),
+    ]
     if X is not None:
         found += [_missing(model, names, X), _constant(names, X), _shape(model, names, X)]
         found += [_categories(model, names, X), _repeated(X)]
@@ -50,8 +54,9 @@ def checks_of(model: GraphEstimator, r_squared: Array, X: Array | None) -> list[
     return sorted(known, key=lambda check: order[check.level])
 
 
-def _rows(model: GraphEstimator) -> Check:
-    n, p = model._moments_.n_samples, model.n_features_in_
+def _rows(model: GraphEstimator, X: Array | None) -> Check:
+    p = model.n_features_in_
+    n = model._moments_.n_samples if X is None else len(X)
     title = "Rows and columns"
     if n is None:
         text = f"{p:,} variables. The covariance came without a number of samples."
@@ -109,7 +114,7 @@ def _missing(model: GraphEstimator, names: Any, X: Array) -> Check:
     return Check("warning" if by_column.max() > 0.3 else "note", title, text)
 
 
-def _constant(names: Any, X: Array) -> Check | None:
+def _constant(names: Any, X: Array) -> Check:
     """Columns of which nearly all values are the same; a fit refuses those of which all are."""
     with np.errstate(invalid="ignore"):
         common = np.array([_commonest(column[np.isfinite(column)]) for column in X.T])

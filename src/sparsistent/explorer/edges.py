@@ -14,6 +14,7 @@ from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.greedy.units import SoftThreshold
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
+
 @dataclass(frozen=True, eq=False)
 class Edges:
     """One entry an edge, in the order of ``Positions.edges``; NaN where nothing is known.

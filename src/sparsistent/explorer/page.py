@@ -1,7 +1,7 @@
 """A summary as one HTML file that needs neither a network nor a server.
 
 The page's own files are in the folder ``page``: a template, a style sheet and scripts, which are
-joined in the order of ``SCRIPTS``. Data are JSON in a block that is no script; arrays are in base64.
+joined in the order of ``SCRIPTS``. Data are JSON in a block that is no script, arrays in base64.
 All text that comes from a user reaches the page through that block and is shown as text nodes. The
 page's security policy allows the one script whose hash it names and no request at all.
 """

@@ -8,7 +8,7 @@ on to smaller thresholds.
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from sparsistent.greedy.path import GraphPath
 from sparsistent.greedy.profile import ProfilePath
 from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.greedy.soft import SoftPath
-from sparsistent.greedy.units import ThresholdInUnit
+from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, ThresholdInUnit
+from sparsistent.selection.problem import JUDGED_SHARE
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +39,8 @@ MOST_TIMES, ENOUGH_TIMES = 3.0, 2.0
 SHARES = (0.5, 0.25)
 # Each graph of a profile search is a position of its own: its path would take much longer.
 PROFILE_SHARES = (0.8, 0.65, 0.5, 0.35, 0.25)
-MAX_PROFILE = 256
+# Among more variables searches take long, and are kept away from the noise.
+MANY_VARIABLES = 256
 # A denser graph of more variables takes too long to be worth it.
 MAX_SEARCHED = 1_000
 
@@ -209,11 +211,12 @@ def _denser(model: GreedySearch, graphs: GraphSequence, chosen: int) -> Part | N
 def _looser(model: GreedySearch, usual: float) -> list[GreedySearch]:
     """Searches to smaller thresholds: the last one alone where its path has the others."""
     is_profile = isinstance(model.path_, ProfilePath)
-    too_many = is_profile and model.n_features_in_ > MAX_PROFILE
-    if isinstance(model.path_, SoftPath) or too_many or model._moments_.n_samples is None:
+    is_large = model.n_features_in_ > MANY_VARIABLES
+    too_slow = isinstance(model.path_, SoftPath) or (is_profile and is_large)
+    if too_slow or model._moments_.n_samples is None:
         return []
     found: list[GreedySearch] = []
-    least = _noise_threshold(model, usual)
+    least = _noise_threshold(model, usual / 4 if is_large else usual)
     for share in PROFILE_SHARES if is_profile else SHARES:
         threshold = max(share * float(model.threshold_), least)
         if threshold >= float(found[-1].threshold_ if found else model.threshold_):
@@ -232,10 +235,14 @@ def _noise_threshold(model: GreedySearch, n_edges: float) -> float:
 
     Below it the search would end in a graph of noise, and take a long time to.
     """
-    if isinstance(model.threshold_, ThresholdInUnit):
+    if isinstance(model.threshold_, AbsoluteThreshold):
         return 0.0
     noise = model._problem(model._moments_).noise
-    return float(noise.threshold(min(n_edges / max(noise.n_pairs, 1), 0.5)))
+    if isinstance(model.threshold_, ThresholdInUnit):
+        noise = replace(noise, one_entry=False)
+    gain = float(noise.threshold(min(n_edges / max(noise.n_pairs, 1), 0.5)))
+    # Evidence is taken at a graph that is searched at this share of the threshold.
+    return gain / JUDGED_SHARE if isinstance(model.threshold_, ProfileThreshold) else gain
 
 
 def _joined(parts: list[Part], p: int) -> Positions:

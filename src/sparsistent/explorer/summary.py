@@ -113,7 +113,7 @@ def summarise(
     r_squared = np.clip(1.0 - 1.0 / diagonal, 0.0, 1.0)
     return Summary(
         title=title or f"{p:,} variables and their partial correlations",
-        facts=_facts(model, bootstrap),
+        facts=_facts(model, table, bootstrap),
         nodes=_nodes(model, positions, edges, r_squared),
         positions=positions,
         edges=edges,
@@ -152,8 +152,10 @@ def _curve(model: GraphEstimator) -> Curve | None:
     )
 
 
-def _facts(model: GraphEstimator, bootstrap: BootstrapResult | None) -> list[tuple[str, str]]:
-    n = model._moments_.n_samples
+def _facts(
+    model: GraphEstimator, table: Array | None, bootstrap: BootstrapResult | None
+) -> list[tuple[str, str]]:
+    n = model._moments_.n_samples if table is None else len(table)
     facts = [
         ("Variables", f"{model.n_features_in_:,}"),
         ("Rows", "not given" if n is None else f"{n:,}"),
