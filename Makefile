@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Of pip, for what is installed and for what is needed to build it.
 EXACT = PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)
 
-.PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang dist lint \
+.PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang dist lint docs-pictures \
 	rivals bench bench-full bench-search bench-networks bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
@@ -17,13 +17,17 @@ $(VENV)/installed: pyproject.toml setup.py $(CONSTRAINTS) $(wildcard src/sparsis
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/breast_cancer.py demo-output
+	$(BIN)/python examples/digits.py demo-output
 
 test: setup
 	$(BIN)/python -m pytest -n auto
 
 test-forks: setup
 	$(BIN)/python -W error tests/forks.py 1000
+
+# The pictures of docs/for and of the README; screenshots are chromium's.
+docs-pictures: setup
+	$(BIN)/python tests/pages.py
 
 # Other versions and compilers, in an unpacked sdist: so this folder keeps what was compiled here, and
 # the sdist is known to have all that the tests need.

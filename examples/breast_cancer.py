@@ -1,7 +1,7 @@
 """Which measurements of a tumour depend on each other directly?
 
 Fits the graph of the 30 measurements in scikit-learn's breast cancer data, prints the strongest
-edges and draws them all. Usage: python examples/breast_cancer.py [FOLDER]
+edges and draws those that can be read. Usage: python examples/breast_cancer.py [FOLDER]
 """
 
 import sys
@@ -29,5 +29,7 @@ print("\nThe strongest edges:\n")
 print(edges[["source", "target", "partial_correlation"]].head(15).to_string(index=False))
 
 edges.to_csv(folder / "edges.csv", index=False)
-draw_graph(model).figure.savefig(folder / "graph.png", dpi=120)
+# Each of ten features of a tumour's cells has a mean, its standard error and a worst value.
+kinds = ["worst" if "worst" in name else "error" if "error" in name else "mean" for name in data]
+draw_graph(model, groups=kinds, min_weight=0.3).figure.savefig(folder / "graph.png", dpi=120)
 print(f"\nAll edges: {folder / 'edges.csv'}\nThe graph: {folder / 'graph.png'}")

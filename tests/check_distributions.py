@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[1]
 # Of use in a clone only.
 NOT_IN_SDIST = {".gitignore"}
-INSTALLED = {".py", ".pyi", ".typed", ".R", ".so", ".pyd"}
+INSTALLED = {".py", ".pyi", ".typed", ".R", ".so", ".pyd", ".html", ".css", ".js"}
 
 
 def names_in(sdist, wheel):

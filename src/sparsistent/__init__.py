@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sparsistent.estimators.fixed_graph import FixedGraph
     from sparsistent.estimators.global_greedy import GlobalGreedy
     from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
+    from sparsistent.explorer import explore
     from sparsistent.greedy.units import (
         AbsoluteThreshold,
         ProfileThreshold,
@@ -43,6 +44,7 @@ __all__ = [
     "bootstrap",
     "compare_graphs",
     "edge_intervals",
+    "explore",
     "stability_selection",
 ]
 
@@ -58,6 +60,7 @@ _HOMES = {
     "bootstrap": "sparsistent.uncertainty",
     "compare_graphs": "sparsistent.scores",
     "edge_intervals": "sparsistent.uncertainty",
+    "explore": "sparsistent.explorer",
     "stability_selection": "sparsistent.uncertainty",
 }
 

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from importlib import import_module
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -341,6 +342,22 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
                 **{name: float(values[k]) for name, values in judgements.items()},
             )
         return graph
+
+    def explore(self, X: Any = None) -> Any:
+        """A page on which the graph can be explored; see :func:`sparsistent.explore`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features), optional
+            The table of the fit, for scatter plots of residuals and checks of the data.
+
+        Returns
+        -------
+        Explorer
+            A notebook shows it, and ``.save("report.html")`` writes it.
+        """
+        # By name: what people see may import estimators, and not the other way round.
+        return import_module("sparsistent.explorer").explore(self, X)
 
     def _judgements(self) -> dict[str, Array]:
         """What is known of each edge besides its estimate, by name."""

@@ -16,8 +16,10 @@ all the other pairs that could have been chosen, so it is too small by an unknow
 edges, and tests nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +83,9 @@ class BootstrapResult:
         choice nor for the number of pairs, and so is too small. NaN for other edges. For p-values
         that allow for the choice see :func:`edge_intervals`, for a bound on false edges
         :func:`stability_selection`.
+    degree_interval, strength_interval : array of shape (n_features, 2)
+        Percentiles of the number of edges of each variable, and of the sum of their absolute
+        partial correlations, on the resamples' own graphs. No confidence intervals.
     confidence : float
         The share of resamples between the percentiles.
     n_resamples : int
@@ -101,6 +106,8 @@ class BootstrapResult:
     interval: Array
     selected_interval: Array
     p_ignoring_selection: Array
+    degree_interval: Array
+    strength_interval: Array
     confidence: float
     n_resamples: int
     failures: list[Failure]
@@ -152,6 +159,21 @@ class BootstrapResult:
                 "p_ignoring_selection": self.p_ignoring_selection,
             }
         return pd.DataFrame(columns)
+
+    def explore(self, X: Any = None) -> Any:
+        """A page on which the graph can be explored; see :func:`sparsistent.explore`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features), optional
+            The table that rows were drawn from, for scatter plots and checks of the data.
+
+        Returns
+        -------
+        Explorer
+            A notebook shows it, and ``.save("report.html")`` writes it.
+        """
+        return import_module("sparsistent.explorer").explore(self.estimator, X, bootstrap=self)
 
 
 def bootstrap(
@@ -247,6 +269,8 @@ def bootstrap(
         interval=_quantiles(values, levels)[order],
         selected_interval=ends[order],
         p_ignoring_selection=np.concatenate([tails, padding])[order],
+        degree_interval=_node_quantiles(results, np.ones_like, p, levels),
+        strength_interval=_node_quantiles(results, np.abs, p, levels),
         confidence=confidence,
         n_resamples=len(results),
         failures=failures,
@@ -326,6 +350,19 @@ def _table(
     columns = sorter[np.searchsorted(keys, found, sorter=sorter)]
     values = np.concatenate([values for _, values, _ in results])
     return sparse.csc_array((values, (rows, columns)), shape=(len(results), keys.size))
+
+
+def _node_quantiles(
+    results: list[tuple[Integers, Array, Array]],
+    weigh: Callable[[Array], Array],
+    p: int,
+    levels: list[float],
+) -> Array:
+    """Of the sums of the weights of each variable's edges."""
+    sums = [
+        np.bincount(edges.ravel(), np.repeat(weigh(values), 2), p) for edges, values, _ in results
+    ]
+    return np.asarray(np.quantile(sums, levels, axis=0).T)
 
 
 def _quantiles(values: sparse.csc_array, levels: list[float]) -> Array:

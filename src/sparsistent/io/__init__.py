@@ -1,0 +1,1 @@
+"""Files: tables that are read, and results that are written, whole or not at all."""

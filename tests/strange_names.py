@@ -1,0 +1,28 @@
+"""Names of columns that break programs which take them for something else."""
+
+NAMES = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "=cmd()",
+    "+1",
+    "-1",
+    "@sum(a)",
+    "\ttab",
+    " =cmd()",
+    "'quoted",
+    "''",
+    "a,b",
+    "two\nlines",
+    "carriage\r\nreturn",
+    "n" * 300,
+    "שלום עולם",
+    "\u202egnp.exe",
+    "🙂🏽",
+    "1",
+    "x" + "\a\x00\x1b[31m",
+    "_x0007_",
+    "a & b; </node>",
+    "  spaces  ",
+    "a;b|c",
+    "Größe",
+]
