@@ -32,6 +32,9 @@ FALSE_NEIGHBORS = 2.0
 # Pairs are judged at the graph of this share of the threshold. Where edges are missing that are as
 # strong as those that are wanted, others look stronger or weaker than they are.
 JUDGED_SHARE = 0.65
+# But that graph is to have no more false edges than about so many, unless the threshold itself lets
+# in more: false edges soon connect all variables, and a search takes a hundred times as long.
+MOST_FALSE_EDGES = 256.0
 # Scores below this need not be exact: pairs with such scores are noise, whatever edges are like.
 DOUBTLESS_NOISE = 1.5
 # Smaller chances are not told apart.
@@ -169,19 +172,25 @@ class Problem:
         """How much speaks for each pair at a graph that is looser than that of the threshold.
 
         All for edges to include, and nothing for pairs to exclude. None where no estimate exists.
-        With it the run of the search, from which one to a smaller threshold may go on.
+        With it the run of the search, from which one to a smaller threshold may go on; but that of
+        the last judge begins at the start, as it does for a threshold alone.
         """
-        looser = JUDGED_SHARE * float(threshold)
+        noise = replace(self.noise, one_entry=False)
+        loosest = noise.threshold(min(MOST_FALSE_EDGES / noise.n_pairs, 1.0))
+        looser = min(max(JUDGED_SHARE * float(threshold), loosest), float(threshold))
         try:
             end = gain_of_one_entry(looser) if search.one_entry else looser
-            if earlier is not None and earlier[0].threshold <= end:
-                earlier = None
-            path, fit = run = search.run(self.moments, end, earlier, self.report)
+            if earlier is None or earlier[0].threshold != end:
+                goes_on = search is not self.judges[-1] and (
+                    earlier is not None and earlier[0].threshold > end
+                )
+                earlier = search.run(self.moments, end, earlier if goes_on else None, self.report)
+            path, fit = earlier
         except NoEstimateError:
             return None
         if fit is None or getattr(path, "obstacle", None) is not None:
             return None
-        least = self.noise.gain(DOUBTLESS_NOISE)
+        least = noise.gain(DOUBTLESS_NOISE)
         if not fit.rows.is_dense:
             least = max(least, looser)
         found = evidence_of(fit, least)
@@ -190,7 +199,7 @@ class Problem:
         found.gain[self._are_among(found.pairs, exclude)] = 0.0
         edges, gain = found.pairs[found.is_edge], found.gain[found.is_edge]
         self._nested = nested_path(threshold, edges, gain, include, path.n_steps(path.threshold))
-        return found, run
+        return found, earlier
 
     def _are_among(self, pairs: Integers, others: Integers) -> NDArray[np.bool_]:
         return np.isin(pairs @ [self.n_features, 1], others @ [self.n_features, 1])

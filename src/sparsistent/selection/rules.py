@@ -164,15 +164,11 @@ class Auto(Rule):
     def _settle(
         problem: Problem, noise: Noise, search: Search, cut: float, most: int
     ) -> "Judged | None":
-        """Search and learn in turn until the cut stays where it is.
-
-        The search that counts begins at the start each time, as it does for a threshold alone.
-        """
+        """Search and learn in turn until the cut stays where it is."""
         run: Run | None = None
         for turn in range(most):
             threshold = ProfileThreshold(noise.gain(cut))
-            is_last = search is problem.judges[-1]
-            found = problem.evidence(threshold, search, None if is_last else run)
+            found = problem.evidence(threshold, search, run)
             if found is None:
                 return None
             evidence, run = found
