@@ -100,7 +100,8 @@ def _data(summary: Summary) -> dict[str, Any]:
         "names": nodes.names,
         "nodes": {
             "x": _short(nodes.place[:, 0]),
-            "y": _short(nodes.place[:, 1]),
+            # Downwards, as pixels are counted.
+            "y": _short(-nodes.place[:, 1]),
             "community": nodes.community,
             "rSquared": _short(nodes.r_squared),
         },

@@ -64,7 +64,8 @@ function markNodes(width, bottom, colors) {
     return draw("g", { class: "mark", role: "button", tabindex: "0", "aria-label": title, onclick: go, onkeydown: (event) => { if (event.key === "Enter") go(); } },
       draw("title", {}, title),
       draw("line", { x1: x, x2: x, y1: row * 15 + 15, y2: bottom, stroke: isChosen ? colors.ink : colors.soft, "stroke-dasharray": marks.every((mark) => mark.byEdges) ? "2 3" : null }),
-      draw("text", { x: middle, y: row * 15 + 12, "text-anchor": "middle", fill: isChosen ? colors.ink : colors.soft, "font-weight": isChosen ? 600 : null }, tag));
+      draw("text", { x: middle, y: row * 15 + 12, "text-anchor": "middle", fill: isChosen ? colors.ink : colors.soft,
+        stroke: colors.paper, "stroke-width": 4, "paint-order": "stroke", "font-weight": isChosen ? 600 : null }, tag));
   });
 }
 
