@@ -23,6 +23,7 @@ from sparsistent.estimators.base import (
     Missing,
     Shrinkage,
     fit_on,
+    threads_for,
 )
 from sparsistent.estimators.edges import read_constraints
 from sparsistent.estimators.input import column_names
@@ -146,7 +147,8 @@ class GreedySearch(GraphEstimator):
         twin = copy(self)
         twin.threshold, twin.rule_ = number, None
         twin.__dict__.pop("selection_", None)
-        twin._read_path(self._moments_, self.path_, number)
+        with threads_for(self._moments_):
+            twin._read_path(self._moments_, self.path_, number)
         return twin
 
     def _judgements(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.estimators.base import threads_for
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.input import column_names
 from sparsistent.layout import Array, Integers
@@ -132,8 +131,7 @@ def _partial_correlations(
 ) -> tuple[Array, Array, NDArray[np.int64], Integers]:
     """Thresholds; at each the partial correlations, NaN off the graph, and how many; the edges."""
     levels = _thresholds(estimator)
-    with threads_for(estimator._moments_):
-        fits = [estimator.at(level) for level in levels]
+    fits = [estimator.at(level) for level in levels]
     p = estimator.n_features_in_
     keys = np.unique(np.concatenate([fit.edges_ @ [p, 1] for fit in fits]))
     values = np.full((len(fits), keys.size), np.nan)
