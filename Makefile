@@ -69,6 +69,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.run small
 	$(BIN)/python -m benchmarks.first_fit
 	$(BIN)/python -m benchmarks.default_fit
+	$(BIN)/python -m benchmarks.default_rule
 
 bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full
