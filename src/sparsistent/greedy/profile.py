@@ -81,7 +81,10 @@ PATH_TOLERANCE = 0.1
 
 
 class Limits(NamedTuple):
-    """Up to how many edges of the paper's graph a search is thorough, and makes moves at all."""
+    """Up to how many edges of the paper's graph a search is thorough, and up to how many it moves.
+
+    Moves from the paper's graph alone end once there are so many edges.
+    """
 
     thorough: float = math.inf
     descent: float = math.inf
@@ -271,7 +274,7 @@ def profile_search(
     descent, found = Descent(blank, fit, report, constraints), [deepcopy(fit)]
     try:
         if not (thorough and is_whole(fit)) and fit.graph.n_edges <= limits.descent:
-            descend(descent, threshold, PATIENCE)
+            descend(descent, threshold, PATIENCE, limits.descent)
             found.append(deepcopy(descent.fit))
         if thorough:
             _thicken(descent, threshold)
