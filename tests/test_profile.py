@@ -7,7 +7,7 @@ from scipy.linalg import block_diag
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy, Paper
 from sparsistent.core.moments import column_moments
-from sparsistent.greedy import covariance_rows, profile_descent
+from sparsistent.greedy import covariance_rows, profile, profile_descent
 from sparsistent.greedy.covariance_rows import dense_rows
 from sparsistent.greedy.estimate import fit_graph
 from sparsistent.greedy.global_greedy import loss_offset, search
@@ -345,3 +345,10 @@ def test_it_says_what_it_is_doing():
     X = GaussianGraphicalModel.grid(7, 7, 0.2).sample(200, random_state=0)
     GlobalGreedy(gain="profile", callback=lambda stage, *_: stages.append(stage)).fit(X)
     assert {"search", "moves"} <= set(stages)
+
+
+def test_a_search_that_is_never_thorough_is_not_on_an_empty_graph(monkeypatch):
+    moments = column_moments(np.random.default_rng(2).normal(size=(10, 50)), assume_centered=False)
+    monkeypatch.setattr(profile, "_thicken", None)
+    path, fit = profile.profile_greedy(moments, 2.0, 0.5, limits=profile.Limits(0, 512))
+    assert len(path.edges(2.0)) == fit.graph.n_edges == 0

@@ -81,7 +81,7 @@ PATH_TOLERANCE = 0.1
 
 
 class Limits(NamedTuple):
-    """Up to how many edges of the paper's graph a search is thorough, and up to how many it moves.
+    """Below how many edges of the paper's graph a search is thorough, and below how many it moves.
 
     Moves from the paper's graph alone end once there are so many edges.
     """
@@ -268,12 +268,12 @@ def profile_search(
     if limits.thorough < math.inf:
         fit.refresh = refresh
         take_loss(fit)
-    thorough = fit.graph.n_edges <= limits.thorough
+    thorough = fit.graph.n_edges < limits.thorough
     if path.obstacle is not None:
         fit = start(blank, Path(path.steps, 0.0).edges(first), threshold).fit
     descent, found = Descent(blank, fit, report, constraints), [deepcopy(fit)]
     try:
-        if not (thorough and is_whole(fit)) and fit.graph.n_edges <= limits.descent:
+        if not (thorough and is_whole(fit)) and fit.graph.n_edges < limits.descent:
             descend(descent, threshold, PATIENCE, limits.descent)
             found.append(deepcopy(descent.fit))
         if thorough:
