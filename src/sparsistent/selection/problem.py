@@ -110,7 +110,7 @@ class Problem:
         Whether the rule is to choose the shrinkage as well.
     judges : tuple of Search
         Searches whose estimates tell how much speaks for each pair, the last one being the one
-        that counts; the others are faster. None where only paths are judged.
+        that counts; the others are faster. Empty where only paths are judged.
     """
 
     search: Search
@@ -145,6 +145,11 @@ class Problem:
             self.moments.shrinkage,
         )
 
+    @property
+    def noise_after_refit(self) -> Noise:
+        """The law of that gain when all other entries have followed."""
+        return replace(self.noise, one_entry=False)
+
     def charge(self, gamma: float) -> float:
         """What the extended BIC charges for an edge or a neighbour, divided by n."""
         charge = self.search.charge(self.n_samples, self.n_features, gamma)
@@ -175,7 +180,7 @@ class Problem:
         With it the run of the search, from which one to a smaller threshold may go on; but that of
         the last judge begins at the start, as it does for a threshold alone.
         """
-        noise = replace(self.noise, one_entry=False)
+        noise = self.noise_after_refit
         loosest = noise.threshold(min(MOST_FALSE_EDGES / noise.n_pairs, 1.0))
         looser = min(max(JUDGED_SHARE * float(threshold), loosest), float(threshold))
         try:
@@ -207,7 +212,7 @@ class Problem:
     def tests(self) -> NestedPath:
         """The edges of a loose graph, with a test of each in which all others are free."""
         if self._nested is None or not isinstance(self._nested.threshold, TestedThreshold):
-            noise = replace(self.noise, one_entry=False)
+            noise = self.noise_after_refit
             loose = noise.threshold(min(FALSE_NEIGHBORS / max(self.n_features - 1, 1), 1.0))
             edges, steps = self.search.loose_graph(self.moments, loose, self.report)
             chances = chances_of_noise(self.moments, edges, noise.freedom, 1.0 / noise.n_pairs)

@@ -152,16 +152,16 @@ class Auto(Rule):
 
     def choose(self, problem: Problem) -> Selection:
         """Learn strengths at a graph, search again at the cut that follows, and so on."""
-        noise = replace(problem.noise, one_entry=False)
+        noise = problem.noise_after_refit
         cut, most, judged = float(noise.score(noise.family_wise(EMPTY_ALPHA))), MOST_SEARCHES, None
         for search in problem.judges:
-            judged = self._settle(problem, noise, search, cut, most)
+            judged = self._fixed_point(problem, noise, search, cut, most)
             if judged is not None:
                 cut, most = judged.cut, MOST_SEARCHES_AFTER
         return self._on_path(problem) if judged is None else judged.selection(repr(self))
 
     @staticmethod
-    def _settle(
+    def _fixed_point(
         problem: Problem, noise: Noise, search: Search, cut: float, most: int
     ) -> "Judged | None":
         """Search and learn in turn until the cut stays where it is."""
@@ -269,7 +269,7 @@ class FWER(Rule):
 
     def choose(self, problem: Problem) -> Selection:
         """Bonferroni's bound over all pairs."""
-        path, noise = problem.tests(), _after_refit(problem.noise)
+        path, noise = problem.tests(), problem.noise_after_refit
         bound = np.minimum(noise.n_pairs * noise.chance(path.gains), 1.0)
         threshold = noise.family_wise(float(self.alpha))
         return _of_tests(self, path, bound, "bound on the chance of any false edge", threshold)
@@ -304,7 +304,7 @@ class FDR(Rule):
 
     def choose(self, problem: Problem) -> Selection:
         """The most edges such that the last one passes at its level."""
-        path, noise, alpha = problem.tests(), _after_refit(problem.noise), float(self.alpha)
+        path, noise, alpha = problem.tests(), problem.noise_after_refit, float(self.alpha)
         number = np.arange(1, path.gains.size + 1)
         share = np.minimum(noise.n_pairs * noise.chance(path.gains) / number, 1.0)
         # The least share of all graphs that have this edge.
@@ -316,11 +316,6 @@ class FDR(Rule):
         selection = _of_tests(self, path, share, "estimated share of false edges", threshold)
         order = np.lexsort(path.edges_by_gain[:n_edges].T[::-1])
         return replace(selection, q_value=share[:n_edges][order])
-
-
-def _after_refit(noise: Noise) -> Noise:
-    """The law of a gain after a refit, which is what tests of edges are put as."""
-    return replace(noise, one_entry=False)
 
 
 def _of_tests(

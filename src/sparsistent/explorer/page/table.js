@@ -8,7 +8,7 @@ const COLUMNS = [
   { key: "q_value", title: "q", help: "q-value", value: (edge) => EDGES.q_value[edge], show: (number) => significant(number, 2) },
   { key: "share", title: "Boot", help: "Share of resamples that have the edge", value: (edge) => EDGES.share[edge], show: percent },
 ].filter((column) => column.text || column.key in EDGES);
-// Next to a probability, the q-value would crowd the table.
+// Next to a probability, the q-value would make the table too wide.
 const SHOWN_COLUMNS = COLUMNS.filter((column) => column.key !== "q_value" || !("probability" in EDGES));
 const BATCH = 150;
 
