@@ -3,15 +3,19 @@ VENV := .venv
 CONSTRAINTS := constraints.txt
 EXTRA := dev
 BIN := $(VENV)/bin
-# Of pip, for what is installed and for what is needed to build it.
-EXACT = PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)
+# Of pip, for what is installed and for what is needed to build it; and no warning of the compiler.
+EXACT = SPARSISTENT_WERROR=1 PIP_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CURDIR)/$(CONSTRAINTS)
 
-.PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang dist lint docs-pictures \
-	rivals bench bench-full bench-search bench-networks bench-report reproduce reproduce-quick clean
+# Tests of compiled parts, which are repeated under sanitizers.
+COMPILED := compiled_arguments correlations engine neighborhood_engine properties refit rounding screening
+
+.PHONY: setup demo test test-forks test-sdist test-lowest test-clang test-lowest-clang test-debug \
+	test-sanitized dist lint docs-pictures rivals bench bench-against bench-full bench-users bench-search \
+	bench-networks bench-report reproduce reproduce-quick clean
 
 setup: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml setup.py $(CONSTRAINTS) $(wildcard src/sparsistent/core/*.[ch])
+$(VENV)/installed: pyproject.toml setup.py $(CONSTRAINTS) $(wildcard src/sparsistent/*/*.pyx src/sparsistent/*/*.pxd src/sparsistent/*/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(EXACT) $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRA)]"
 	touch $@
@@ -40,11 +44,24 @@ test-clang: dist
 test-lowest-clang: dist
 	$(MAKE) test-sdist VENV=.venv-lowest-clang CONSTRAINTS=constraints-lowest.txt CC=clang
 
+# Every test with all indices checked, then the tests of what is compiled with sanitizers.
+test-debug: dist
+	$(MAKE) test-sdist VENV=.venv-debug SPARSISTENT_DEBUG=1
+	$(MAKE) -C .venv-debug/sdist test-sanitized VENV=$(abspath .venv-debug)
+
 test-sdist:
 	rm -rf $(VENV)/sdist $(VENV)/installed
 	mkdir -p $(VENV)/sdist
 	tar -xzf dist/sparsistent-*.tar.gz -C $(VENV)/sdist --strip-components=1
 	$(MAKE) -C $(VENV)/sdist test VENV=$(abspath $(VENV)) EXTRA=test
+
+# In an unpacked sdist: this folder's modules would not load without the sanitizers' library any more.
+# Python leaves small pieces of memory to malloc, too, which the library watches.
+test-sanitized:
+	SPARSISTENT_SANITIZE=1 $(BIN)/python setup.py -q build_ext --inplace --force
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+		$(BIN)/python -m pytest -n auto $(addprefix tests/test_,$(COMPILED:=.py))
 
 # The wheel is built from the sdist.
 dist: setup
@@ -71,10 +88,19 @@ bench: setup
 	$(BIN)/python -m benchmarks.default_fit
 	$(BIN)/python -m benchmarks.default_rule
 
+# This folder beside another revision, for instance: make bench-against REV=main
+bench-against: setup
+	$(BIN)/python -m benchmarks.against $(REV)
+	$(BIN)/python -m benchmarks.crossings
+	$(BIN)/python -m benchmarks.sizes
+
 bench-full: setup rivals
 	$(BIN)/python -m benchmarks.run full
 	$(BIN)/python -m benchmarks.run growth
 	$(BIN)/python -m benchmarks.run large
+
+bench-users: setup
+	$(BIN)/python -m benchmarks.run users
 
 bench-search: setup
 	$(BIN)/python -m benchmarks.search_quality.run searches
@@ -102,4 +128,4 @@ reproduce-quick: setup
 	$(BIN)/python -m sparsistent.experiments show reproduction-quick
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-clang .venv-lowest-clang .venv-rivals build dist demo-output reproduction-quick
+	rm -rf $(VENV) .venv-lowest .venv-clang .venv-lowest-clang .venv-debug .venv-rivals build dist demo-output reproduction-quick

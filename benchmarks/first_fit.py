@@ -1,20 +1,25 @@
 """What a user waits for before the first result: compiling at installation, the first fit later.
 
-Compiles all kernels as an installation does and prints the CPU seconds, against a budget of 8. Then
-the seconds from the start of a process to the end of its first fit, against 1.5, and beside them
-those to the end of the imports of scikit-learn's covariance estimators, which others pay, too.
+Translates and compiles all Cython modules as an installation does and prints the CPU seconds,
+against a budget of 60. Then the seconds from the start of a process to the end of its first fit,
+against 1.5, and beside them those to the end of the imports of scikit-learn's covariance
+estimators, which other packages need, too.
 Machines differ: a plain loop in Python, timed before and after, tells how fast this one was.
 """
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from time import process_time, time
 
-COMPILE_BUDGET = 8.0
+# Cython writes about 35,000 lines of C a module, most of them for memoryviews and errors. On two
+# busy cores, translating took 12 s and compiling 41 s. The rest is for slower machines, not for
+# more modules.
+COMPILE_BUDGET = 60.0
 FIRST_FIT_BUDGET = 1.5
 REPEATS = 5
 ROOT = Path(__file__).parents[1]
@@ -27,12 +32,15 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 def compile_seconds() -> float:
-    """CPU seconds of compiling and linking all kernels."""
+    """CPU seconds of translating, compiling and linking all modules."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with tempfile.TemporaryDirectory() as out:
-        places = ["--build-temp", f"{out}/temp", "--build-lib", f"{out}/lib"]
-        command = [sys.executable, "setup.py", "-q", "build_ext", *places]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    # In a copy: Cython does not translate again what it has translated in this folder.
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, folder)
+        shutil.copytree(ROOT / "src", f"{folder}/src", ignore=shutil.ignore_patterns("*.so"))
+        command = [sys.executable, "setup.py", "-q", "build_ext"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -62,7 +70,7 @@ def main() -> None:
     """Print what is waited for, and fail above the budgets."""
     before = plain_loop()
     compiled, first, imports = compile_seconds(), seconds(FIRST_FIT), seconds(IMPORTS)
-    print(f"kernels compile in {compiled:.2f} s of CPU (budget {COMPILE_BUDGET:.0f} s)")
+    print(f"compiled modules are built in {compiled:.2f} s of CPU (budget {COMPILE_BUDGET:.0f} s)")
     print(f"first fit of a process: {first:.2f} s (budget {FIRST_FIT_BUDGET} s)")
     print(f"{IMPORTS}: {imports:.2f} s")
     print(f"a million additions in plain Python: {before:.0f} and {plain_loop():.0f} ms of CPU")

@@ -59,19 +59,22 @@ def command(solver: Solver) -> list[str]:
     return [python, "-m", "benchmarks.worker", solver.file]
 
 
+def environment(threads: int, clock: str = "wall") -> dict[str, str]:
+    """The variables of a process that times fits with so many threads."""
+    variables = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+    return variables | {"BENCHMARK_SOLVERS": str(FOLDER), "BENCHMARK_CLOCK": clock}
+
+
 def run(arguments: list[str], threads: int, limit: float, clock: str = "wall") -> Ended:
     """Wait for the process, and kill it and its children at the limit.
 
     It times its fits in seconds of the wall clock, or with ``clock="cpu"`` in those of the CPU.
     """
-    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    environment["BENCHMARK_SOLVERS"] = str(FOLDER)
-    environment["BENCHMARK_CLOCK"] = clock
     with tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(
             arguments,
             cwd=ROOT,
-            env=environment,
+            env=environment(threads, clock),
             stdout=subprocess.DEVNULL,
             stderr=errors,
             start_new_session=True,

@@ -25,8 +25,8 @@ import numpy as np
 from scipy import stats
 
 from sparsistent import EBIC, GaussianGraphicalModel, GlobalGreedy
-from sparsistent.core.moments import Moments, column_moments
-from sparsistent.greedy.graph_sequence import GraphSequence
+from sparsistent.data.moments import Moments, column_moments
+from sparsistent.search.graph_sequence import GraphSequence
 from sparsistent.selection.problem import Problem
 from sparsistent.selection.searches import GlobalSearch
 from sparsistent.selection.thresholds import ebic_edge_threshold

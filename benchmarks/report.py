@@ -1,9 +1,10 @@
 """From the measured rows to tables: ``python -m benchmarks.report``.
 
-Writes ``results/table.md``, the table between two marks in ``README.md``, and ``docs/speed.png``.
+Writes ``results/table.md``, two tables between marks in ``README.md``, and ``docs/speed.png``.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.growth import growth_lines
@@ -28,8 +29,30 @@ Where all variables are correlated, rivals at one λ that is given are faster: o
 of 452 stocks R's glasso takes {glasso} s, scikit-learn's graphical lasso {sklearn} s and
 GlobalGreedy {ours} s, with about as many edges each.
 """
+USERS_CAPTION = """\
+The same for calls as users type them, with all defaults, which choose their own threshold, on
+tables such as users have: nothing to find (*empty*), moralised networks in which some variables
+nearly determine others (*moral*), a network under ten common factors (*genes*), returns of stocks,
+scale-free and random networks, too few samples, a million rows. Of the rivals, two choose their
+penalty as well; *at one λ* the penalty is given, the best in hindsight. `make bench-users` measures
+it; memory and all rows are in [table.md](benchmarks/results/table.md).
+"""
+JOBS_CAPTION = """\
+Heavy tails by ranks, missing values by maximum likelihood, and resampling, beside what comes
+nearest:
+"""
 PICTURE = "![Time against the number of variables](docs/speed.png)"
 START, END = "<!-- speed: written by make bench-report -->", "<!-- end of speed -->"
+USERS_START = "<!-- users: written by make bench-report -->"
+USERS_END = "<!-- end of users -->"
+USERS_SOLVERS = {
+    "GlobalGreedy()": "GlobalGreedy()",
+    "NeighborhoodGreedy()": "NeighborhoodGreedy()",
+    "huge mb, RIC": "huge mb, RIC",
+    "GraphicalLassoCV": "GraphicalLassoCV",
+    "huge mb": "huge mb at one λ",
+    "glasso": "glasso at one λ",
+}
 ONE_THREAD_ONLY = {solver.name for solver in RIVALS if not solver.threaded}
 FLOOR_NAMES = [FLOORS[0].name, FLOORS[-1].name]
 README_PROBLEMS = ("chain", "grid")
@@ -119,7 +142,9 @@ def with_threads(rows: list[Row], threads: str) -> list[Row]:
     return [row for row in rows if row["threads"] == threads or row["solver"] in ONE_THREAD_ONLY]
 
 
-def full_report(full: list[Row], large: list[Row], growth: list[Row]) -> str:
+def full_report(
+    full: list[Row], large: list[Row], growth: list[Row], users: Sequence[Row] = ()
+) -> str:
     """All of ``table.md``."""
     parts = [
         "# Times\n",
@@ -134,6 +159,8 @@ def full_report(full: list[Row], large: list[Row], growth: list[Row]) -> str:
         kind = "One thread" if threads == "1" else f"{threads} threads"
         note = "" if threads == "1" else "Solvers that only ever use one thread keep their times.\n"
         parts += [f"## {kind}\n", note, markdown(with_threads(full, threads))]
+    if users:
+        parts += ["## Tables and calls of users (one thread)\n", markdown(list(users))]
     if large:
         parts += [f"## Large ({large[0]['threads']} threads)\n", markdown(large)]
     if growth:
@@ -165,6 +192,29 @@ def readme_table(rows: list[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def users_table(rows: list[Row]) -> str:
+    """Seconds, with F1 in brackets where a graph is known, of default calls and of rivals."""
+    lines = [["table", "p", "n", *USERS_SOLVERS.values()]]
+    lines.append(["---"] * len(lines[0]))
+    problems = [row for row in rows if row["solver"] == "GlobalGreedy()"]
+    for row in problems:
+        measured = [readme_cell(rows, row["problem"], row["p"], name) for name in USERS_SOLVERS]
+        name = row["problem"].replace("_", " ")
+        lines.append([name, f"{int(row['p']):,}", f"{int(row['n']):,}", *measured])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def jobs_table(rows: list[Row]) -> str:
+    """Seconds of what is no plain fit."""
+    lines = [["job", "p", "n", "s (F1)"], ["---"] * 4]
+    for row in rows:
+        solvers = (*USERS_SOLVERS, "GlobalGreedy(sparse_output=True)")
+        if row["solver"] not in solvers:
+            cell = readme_cell(rows, row["problem"], row["p"], row["solver"])
+            lines.append([row["solver"], f"{int(row['p']):,}", f"{int(row['n']):,}", cell])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def stocks_lines(rows: list[Row]) -> str:
     """What takes how long where most pairs are correlated; nothing where that is not measured."""
     names = {
@@ -186,15 +236,17 @@ def between_marks(text: str, section: str, start: str = START, end: str = END) -
 
 def main() -> None:
     """Write everything that has rows."""
-    full, large, growth = (
-        Table(RESULTS / f"{name}.csv").rows for name in ("full", "large", "growth")
+    full, large, growth, users = (
+        Table(RESULTS / f"{name}.csv").rows for name in ("full", "large", "growth", "users")
     )
     if not full:
         raise SystemExit(f"no rows in {RESULTS / 'full.csv'}; measure them with: make bench-full")
-    (RESULTS / "table.md").write_text(full_report(full, large, growth), encoding="utf-8")
+    (RESULTS / "table.md").write_text(full_report(full, large, growth, users), encoding="utf-8")
     readme = ROOT / "README.md"
     section = f"{CAPTION}\n{readme_table(full)}\n{stocks_lines(full)}{PICTURE}\n"
     text = between_marks(readme.read_text(encoding="utf-8"), section)
+    section = f"{USERS_CAPTION}\n{users_table(users)}\n{JOBS_CAPTION}\n{jobs_table(users)}"
+    text = between_marks(text, section, USERS_START, USERS_END)
     readme.write_text(text, encoding="utf-8")
     draw(full, ROOT / "docs" / "speed.png")
 

@@ -20,8 +20,8 @@ REPEATS = 10
 BUDGET = 20.0
 # Seconds within which the data of a problem must be drawn.
 DRAWING = 3600.0
-# Without a true graph a rival is asked for as many edges as this one finds.
-GUIDE = "GlobalGreedy"
+# Without a true graph a rival is asked for as many edges as the first of these finds.
+GUIDES = ("GlobalGreedy", "GlobalGreedy()")
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,10 @@ def penalty_columns(task: Task, data: Data, table: Table, limit: float) -> Row:
 
 def best_penalty(task: Task, data: Data, table: Table, limit: float) -> Row:
     """The c with the best F1 in hindsight, or without a truth with about as many edges as ours."""
-    guide = next(table.select(problem=task.problem, p=task.p, solver=GUIDE, status="ok"), None)
+    same = list(table.select(problem=task.problem, p=task.p, status="ok"))
+    guide = next((row for name in GUIDES for row in same if row["solver"] == name), None)
     if data.truth is None and guide is None:
-        return {"status": f"no graph of {GUIDE} to match"}
+        return {"status": f"no graph of {' or '.join(GUIDES)} to match"}
     candidates = load(task.problem).penalties
     lambdas = [data.penalty(c) for c in candidates]
     with tempfile.TemporaryDirectory() as out:

@@ -3,6 +3,9 @@
 ``python -m benchmarks.worker solver data-folder threads repeats budget out-folder λ...`` fits once
 for each λ (or once without any), up to ``repeats`` times and no longer than ``budget`` seconds. The
 file ``<k>.txt`` of the out-folder has the version, the seconds, the certificate and the edges.
+
+With BENCHMARK_TURNS=1 it waits for a line on its input before each fit and prints its seconds after
+it, so that processes can take turns.
 """
 
 import os
@@ -29,11 +32,16 @@ def clock() -> float:
 def timed(fit: Callable[[], Found], repeats: int, budget: float) -> tuple[Found, list[float]]:
     """The result and the seconds of every repeat; the first always counts."""
     seconds: list[float] = []
+    takes_turns = os.environ.get("BENCHMARK_TURNS") == "1"
     while not seconds or (len(seconds) < repeats and sum(seconds) < budget):
+        if takes_turns:
+            sys.stdin.readline()
         started = clock()
         found = fit()
         elapsed = clock() - started
         seconds.append(elapsed if found.seconds is None else found.seconds)
+        if takes_turns:
+            print(seconds[-1], flush=True)
     return found, seconds
 
 

@@ -307,3 +307,20 @@ def local_information(W, edges, k, l):  # noqa: E741
     H = np.array([[between(first, second) for second in free] for first in free])
     h = np.array([between(entry, (k, l)) for entry in free])
     return between((k, l), (k, l)) - h @ np.linalg.solve(H, h)
+
+
+def nearest_correlation(R, least, tolerance=1e-13):
+    """The nearest correlation matrix with a least eigenvalue: Higham's alternating projections.
+
+    Onto the matrices with these eigenvalues, with Dykstra's correction, and onto those with a
+    diagonal of ones.
+    """
+    X, correction = R.copy(), np.zeros_like(R)
+    while True:
+        values, vectors = np.linalg.eigh(X - correction)
+        projected = (vectors * np.maximum(values, least)) @ vectors.T
+        correction = projected - (X - correction)
+        before, X = X, projected.copy()
+        np.fill_diagonal(X, 1.0)
+        if np.abs(X - before).max() < tolerance:
+            return X

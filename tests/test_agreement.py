@@ -5,9 +5,9 @@ import problems
 import pytest
 import reference
 
-from sparsistent.core.moments import covariance_moments
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.neighborhood import neighborhood_greedy
+from sparsistent.data.moments import covariance_moments
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import neighborhood_greedy
 
 # Where the reference's decision was closer than this, either side may be right.
 TIE = 1e-8

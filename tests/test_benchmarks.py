@@ -1,17 +1,24 @@
 """The benchmarks go on where they stopped, stop at the limit, and report what they measured."""
 
 import math
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from benchmarks import coverage, held_out, runner
+from benchmarks import against, coverage, crossings, held_out, runner, sizes
+from benchmarks.found import Found
 from benchmarks.growth import exponent, growth_lines
-from benchmarks.objective import f1, read_result
+from benchmarks.objective import Result, f1, read_result
 from benchmarks.report import END, START, between_marks, full_report, readme_table
 from benchmarks.runner import Task, measure_missing
 from benchmarks.solvers import FLOORS, FOLDER, OURS, RIVALS, SEARCHES
 from benchmarks.table import COLUMNS, Table
 from scipy.stats import multivariate_normal
+
+from sparsistent import GaussianGraphicalModel, GlobalGreedy
 
 GLASSO = next(solver for solver in RIVALS if solver.file == "graphical_lasso.py")
 
@@ -176,3 +183,82 @@ def test_coverage_is_counted_once_and_shown(tmp_path, monkeypatch):
     assert line.count("|") == text.splitlines()[-2].count("|")
     monkeypatch.setattr(coverage, "cell", lambda *problem: pytest.fail("nothing is missing"))
     coverage.main()
+
+
+def compared(before, after, edges=((0, 1),), p=100):
+    results = [Result("", seconds, "", {(0, 1)}) for seconds in (before, after)]
+    results[1].edges.update(edges)
+    return against.Comparison("chain", p, "GlobalGreedy", *results)
+
+
+def test_two_revisions_take_turns_and_are_compared(monkeypatch, capsys):
+    """Both sides are this work tree here: an unpacked sdist has no other revision."""
+    this = contextmanager(lambda revision: iter([against.ROOT / "src"]))
+    monkeypatch.setattr(against, "compiled", this)
+    against.main(["HEAD", "--problems", "chain", "--sizes", "12", "--repeats", "2"])
+    head, _, *rows, end = capsys.readouterr().out.splitlines()
+    assert "HEAD, s" in head
+    names = [solver.name for solver in OURS]
+    assert [row.split(" | ")[:3] for row in rows] == [["| chain", "12", name] for name in names]
+    assert all(row.endswith(" | 11 |") for row in rows)
+    assert end.endswith("the same edges everywhere")
+
+
+def test_a_comparison_has_best_times_a_mean_and_the_largest_ratio():
+    rows = [compared([2.0, 1.0, 4.0], [0.5, 3.0, 3.0]), compared([1.0], [2.0], p=484)]
+    assert "| 1 (+100%) | 0.5 (+500%) | 0.500 | 1 |" in rows[0].line()
+    text = against.summary(rows)
+    assert text.startswith("geometric mean 1.000, largest 2.000 (chain, p = 484, GlobalGreedy)")
+    assert "DIFFERENT: 1 and 2" in compared([1.0], [1.0], [(1, 2)]).line()
+    assert "different edges in 1 rows" in against.summary([compared([1.0], [1.0], [(1, 2)])])
+
+
+def test_different_edges_end_a_comparison_in_failure(monkeypatch):
+    monkeypatch.setattr(against, "compiled", contextmanager(lambda revision: iter([None])))
+    monkeypatch.setattr(against, "compare", lambda *_: iter([compared([1.0], [1.0], [(1, 2)])]))
+    with pytest.raises(SystemExit, match="1"):
+        against.main(["HEAD", "--problems", "chain", "--sizes", "12"])
+
+
+def test_a_fit_that_fails_is_not_waited_for(tmp_path):
+    with pytest.raises(RuntimeError, match="its message is above"):
+        against.in_turns(OURS[0], tmp_path, [tmp_path], 1)
+
+
+def test_calls_of_compiled_code_are_counted(capsys):
+    X = GaussianGraphicalModel.chain(9, 0.5).sample(200, random_state=0)
+    model = GlobalGreedy(0.1)
+
+    def fit():
+        model.__reduce_ex__(2)
+        return Found(model.fit(X).edges_)
+
+    _, calls = crossings.calls_of(fit)
+    modules = [import_module(".".join(name.split(".")[:3])) for name in calls]
+    assert modules
+    assert all(module.__file__.endswith(tuple(EXTENSION_SUFFIXES)) for module in modules)
+    crossings.main(["--variables", "100"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line[0] != " "]
+    assert [line.split(":")[0] for line in lines] == [solver.name for solver in OURS]
+    assert all("for each of 180 edges" in line for line in lines)
+
+
+def test_sizes_are_a_tenth_apart_and_steps_are_found_up_and_down(capsys, monkeypatch):
+    grids = sizes.sizes(16, 1_024)
+    numbers = [math.prod(grid) for grid in grids]
+    assert (numbers[0], numbers[-1]) == (16, 1_024)
+    assert all(1.0 < b / a <= 1.2 for a, b in pairwise(numbers))
+    best = {(4, 4): 1.0, (4, 5): 1.1, (5, 5): 0.5, (5, 6): 0.6}
+    ratio, *where = sizes.largest_step(best)
+    assert ratio == pytest.approx(2.2)
+    assert where == [(4, 5), (5, 5)]
+    monkeypatch.setattr(sizes, "RATIO_BUDGET", 0.5)
+    with pytest.raises(SystemExit, match="over budget"):
+        sizes.main(["--largest", "20", "--rounds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[:3]] == [
+        "GlobalGreedy 4 x 4 = 16",
+        "GlobalGreedy 3 x 6 = 18",
+        "GlobalGreedy 4 x 5 = 20",
+    ]
+    assert lines[3].startswith("GlobalGreedy: largest ratio ")

@@ -1,5 +1,6 @@
 """Edges that must be in the graph, and pairs that must not."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import networkx as nx
@@ -8,6 +9,7 @@ import pandas as pd
 import problems
 import pytest
 import reference
+from fits import SPARSE
 from sklearn.base import clone
 from test_agreement import assert_same_steps
 
@@ -18,11 +20,11 @@ from sparsistent import (
     NeighborhoodGreedy,
     StARS,
 )
-from sparsistent.core.moments import column_moments, covariance_moments
-from sparsistent.greedy import covariance_rows, neighborhood
-from sparsistent.greedy.constraints import Constraints, by_node
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.neighborhood import neighborhood_greedy
+from sparsistent.data.moments import column_moments, covariance_moments
+from sparsistent.plan import PLAN
+from sparsistent.search.constraints import Constraints, by_node
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import neighborhood_greedy
 
 CHAIN = GaussianGraphicalModel.chain(6, 0.6)
 X = CHAIN.sample(400, random_state=0)
@@ -92,9 +94,8 @@ def test_global_takes_the_steps_of_the_reference(batch):
 
 @pytest.mark.parametrize("relative", [False, True])
 @pytest.mark.parametrize("from_rows", [False, True])
-def test_neighborhoods_take_the_steps_of_the_reference(monkeypatch, relative, from_rows):
-    if from_rows:
-        monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 0)
+def test_neighborhoods_take_the_steps_of_the_reference(relative, from_rows):
+    plan = replace(PLAN, max_correlation_bytes=0) if from_rows else PLAN
     backward = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -104,7 +105,9 @@ def test_neighborhoods_take_the_steps_of_the_reference(monkeypatch, relative, fr
         wishes = random_constraints(seed, len(S))
         threshold = 0.01 if relative else 0.005 * float(np.median(np.diag(S)))
         moments = column_moments(table, assume_centered=False)
-        path = neighborhood_greedy(moments, threshold, 0.7, "and", relative, constraints=wishes)
+        path = neighborhood_greedy(
+            moments, threshold, 0.7, "and", relative, constraints=wishes, plan=plan
+        )
         forced, barred = (by_node(pairs, len(S)) for pairs in (wishes.include, wishes.exclude))
         for r, node in enumerate(path.nodes):
             lists = [members[starts[r] : starts[r + 1]] for starts, members in (forced, barred)]
@@ -129,7 +132,7 @@ def test_many_forced_neighbors():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_sparse_rows_take_the_same_steps(monkeypatch, seed):
+def test_sparse_rows_take_the_same_steps(seed):
     """Barred pairs hold their places while the covariance of the estimate spreads."""
     rng = np.random.default_rng(seed)
     truth = GaussianGraphicalModel.random(60, 3, 0.2, random_state=seed)
@@ -141,10 +144,8 @@ def test_sparse_rows_take_the_same_steps(monkeypatch, seed):
     include = np.setdiff1d(np.array(near) @ [60, 1], exclude @ [60, 1])[:8]
     wishes = Constraints(np.stack(np.divmod(include, 60), axis=1), exclude)
     dense, _ = global_greedy(moments, 0.05, 0.5, constraints=wishes)
-    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 5)
-    monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
-    sparse, fit = global_greedy(moments, 0.05, 0.5, constraints=wishes)
-    assert not fit.rows.is_dense
+    sparse, estimate = global_greedy(moments, 0.05, 0.5, constraints=wishes, plan=SPARSE)
+    assert not estimate.is_dense
     steps = [[(step.added, step.i, step.j) for step in path] for path in (dense, sparse)]
     assert steps[0] == steps[1]
     found = set(tuples(sparse.edges(0.05)))

@@ -1,10 +1,12 @@
 """Rank correlations and normal scores, and the nearest correlation matrix."""
 
 import subprocess
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from requirements import require_r
@@ -12,10 +14,10 @@ from scipy import stats
 from sklearn.base import clone
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.moments import covariance_moments
-from sparsistent.core.ranks import kendall, normal_scores, spearman
-from sparsistent.core.repair import LEAST_EIGENVALUE, nearest_correlation, smallest_eigenvalue
-from sparsistent.core.tables import Table, repaired
+from sparsistent.data.moments import covariance_moments
+from sparsistent.data.ranks import kendall, mean_ranks, normal_scores, spearman
+from sparsistent.data.repair import LEAST_EIGENVALUE, nearest_correlation, smallest_eigenvalue
+from sparsistent.data.table import Table, repaired
 
 CHAIN = GaussianGraphicalModel.chain(8, 0.6)
 X = CHAIN.sample(400, random_state=0)
@@ -44,6 +46,54 @@ def test_agrees_with_pandas(seed, ties, holes):
     tau, rho = frame.corr("kendall").to_numpy(), frame.corr("spearman").to_numpy()
     np.testing.assert_allclose(kendall(table), np.sin(np.pi / 2 * tau), atol=1e-12)
     np.testing.assert_allclose(spearman(table), 2 * np.sin(np.pi / 6 * rho), atol=1e-12)
+
+
+def coefficients(table, function):
+    """Of each pair of columns, from the rows that have both; 0 where one of them is constant."""
+    p = table.shape[1]
+    R = np.eye(p)
+    for i in range(p):
+        for j in range(i):
+            both = np.isfinite(table[:, [i, j]]).all(axis=1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", stats.ConstantInputWarning)
+                r = function(table[both, i], table[both, j])[0] if both.sum() > 1 else np.nan
+            R[i, j] = R[j, i] = np.nan_to_num(r)
+    return R
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 5, 63, 64, 65, 1023, 1024, 1025, 20_000])
+def test_agrees_with_scipy(n, ties, holes):
+    """Sets of positions with one and two levels; columns that are constant, equal or ordinal."""
+    rng = np.random.default_rng(n)
+    table = rng.normal(size=(n, 5))
+    table[:, 1] += table[:, 0]
+    if ties:
+        table[:, :4] = np.round(table[:, :4])
+        table[:, 2], table[:, 3] = table[:, 0], 1.0
+    if holes:
+        table[rng.random(table.shape) < 0.2] = np.nan
+    tau, rho = (coefficients(table, f) for f in (stats.kendalltau, stats.spearmanr))
+    np.testing.assert_allclose(kendall(table), np.sin(np.pi / 2 * tau), atol=1e-12)
+    np.testing.assert_allclose(spearman(table), 2 * np.sin(np.pi / 6 * rho), atol=1e-12)
+    expected = [stats.rankdata(column, nan_policy="omit") for column in table.T]
+    np.testing.assert_array_equal(mean_ranks(table), np.transpose(expected))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_ranks_of_numbers_that_hardly_differ(kind):
+    """Neighbouring floats, zeros of both signs, subnormal and huge numbers."""
+    tiny, huge = np.finfo(kind).smallest_subnormal, np.finfo(kind).max
+    one = [kind(1)]
+    for _ in range(200):
+        one.append(np.nextafter(one[-1], kind(2)))
+    column = np.array(
+        [*one, *one[:5], 0.0, -0.0, tiny, -tiny, huge, -huge, *(-np.array(one))], kind
+    )
+    column = np.random.default_rng(0).permutation(column)[:, None]
+    np.testing.assert_array_equal(mean_ranks(column), stats.rankdata(column, axis=0))
 
 
 @settings(max_examples=50, deadline=None)
@@ -112,6 +162,43 @@ def test_the_nearest_correlation_matrix_is_one(seed):
         for share in (1e-3, 0.1):
             between = (1 - share) * nearest + share * other
             assert np.linalg.norm(between - R) > np.linalg.norm(nearest - R) - 1e-5
+
+
+def signs(seed, p=40):
+    """Contradictory entries of -1, 0 and 1."""
+    R = np.random.default_rng(seed).integers(-1, 2, size=(p, p)).astype(float)
+    R = np.triu(R, 1)
+    return R + R.T + np.eye(p)
+
+
+@pytest.mark.parametrize(
+    "R",
+    [
+        *map(indefinite, range(5)),
+        *map(signs, range(5)),
+        np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1.0]]),
+    ],
+)
+def test_newton_finds_what_alternating_projections_find(R):
+    expected = reference.nearest_correlation(R, 2 * LEAST_EIGENVALUE)
+    np.testing.assert_allclose(nearest_correlation(R), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("make", [spearman, kendall])
+def test_the_nearest_correlation_matrix_is_optimal(make):
+    """X is nearest where X - R = diag y + Z with Z positive semi-definite and ZX = 0, of X - τI."""
+    R = make(GaussianGraphicalModel.chain(120, 0.5).sample(60, random_state=0))
+    X = nearest_correlation(R)
+    values, vectors = np.linalg.eigh(X)
+    at_floor = vectors[:, values < 1e-4]
+    assert 10 < at_floor.shape[1] < 110
+    # Z lives on the eigenvectors at the floor, so that its product with each other one is zero.
+    others = vectors[:, values >= 1e-4]
+    system = np.einsum("ij,ik->ijk", others, vectors).reshape(120, -1)
+    y = np.linalg.lstsq(system.T, (others.T @ (X - R) @ vectors).ravel(), rcond=None)[0]
+    Z = X - R - np.diag(y)
+    assert np.abs(Z @ others).max() < 1e-6
+    assert np.linalg.eigvalsh(Z)[0] > -1e-6
 
 
 def test_the_nearest_correlation_matrix_is_that_of_r(tmp_path):
@@ -228,3 +315,13 @@ def test_kendall_tells_how_far_it_is():
     calls = []
     GlobalGreedy(correlation="kendall", callback=lambda *call: calls.append(call)).fit(X)
     assert ("correlations", 8, 8) in calls
+
+
+def test_the_repair_tells_how_far_it_is():
+    calls = []
+    wide = GaussianGraphicalModel.chain(40, 0.5).sample(25, random_state=0)
+    model = GlobalGreedy(0.3, correlation="kendall", callback=lambda *call: calls.append(call))
+    model.fit(wide)
+    done = [(done, total) for stage, done, total in calls if stage == "repair"]
+    assert done[-1][0] == done[-1][1]
+    assert done == sorted(done)

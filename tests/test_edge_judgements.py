@@ -1,8 +1,12 @@
 """Evidence for pairs and tests of edges, against what they are by definition."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import reference
+from fits import SPARSE
 from scipy import stats
 from sklearn.base import clone
 
@@ -16,13 +20,15 @@ from sparsistent import (
     ProfileThreshold,
     TestedThreshold,
 )
-from sparsistent.core.moments import column_moments
-from sparsistent.estimators.base import fit_on
-from sparsistent.greedy import covariance_rows
-from sparsistent.greedy.edge_tests import NOISE_FREEDOM, chances_of_noise
-from sparsistent.greedy.evidence import evidence_of
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.nested_path import nested_path
+from sparsistent.data.moments import column_moments
+from sparsistent.engine.estimates import estimate_with
+from sparsistent.plan import PLAN
+from sparsistent.search.evidence import evidence_of
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.profile import profile_greedy
+from sparsistent.selection import searches
+from sparsistent.selection.edge_tests import NOISE_FREEDOM, chances_of_noise
+from sparsistent.selection.nested_path import nested_path
 from sparsistent.selection.thresholds import Noise, profile_gain
 
 MODEL = GaussianGraphicalModel.random(10, 3, 0.25, signed=True, random_state=4)
@@ -38,7 +44,7 @@ def loss(X, edges):
 def test_evidence_is_what_a_refit_would_gain_or_cost():
     """The quadratic model is exact to first order: the weaker the pair, the closer."""
     moments = column_moments(X, assume_centered=False)
-    evidence, here = evidence_of(fit_on(moments, MODEL.edges), 0.0), loss(X, MODEL.edges)
+    evidence, here = evidence_of(estimate_with(moments, MODEL.edges), 0.0), loss(X, MODEL.edges)
     assert evidence.pairs.tolist() == np.argwhere(np.triu(np.ones((10, 10)), 1)).tolist()
     assert evidence.pairs[evidence.is_edge].tolist() == MODEL.edges.tolist()
     for pair, gain, is_edge in zip(evidence.pairs, evidence.gain, evidence.is_edge, strict=True):
@@ -51,9 +57,9 @@ def test_evidence_of_forests_and_complete_graphs_is_exact():
     moments = column_moments(X, assume_centered=False)
     r, n = np.corrcoef(X.T), 10
     i, j = np.triu_indices(n, 1)
-    empty = evidence_of(fit_on(moments, NONE), 0.0)
+    empty = evidence_of(estimate_with(moments, NONE), 0.0)
     np.testing.assert_allclose(empty.gain, -np.log1p(-(r[i, j] ** 2)), rtol=1e-9)
-    full = evidence_of(fit_on(moments, np.column_stack([i, j])), 0.0)
+    full = evidence_of(estimate_with(moments, np.column_stack([i, j])), 0.0)
     precision = np.linalg.inv(r)
     partial = precision[i, j] / np.sqrt(precision[i, i] * precision[j, j])
     np.testing.assert_allclose(full.gain, -np.log1p(-(partial**2)), rtol=1e-6)
@@ -61,23 +67,18 @@ def test_evidence_of_forests_and_complete_graphs_is_exact():
 
 def test_evidence_of_one_variable():
     moments = column_moments(X[:, :1], assume_centered=False)
-    assert evidence_of(fit_on(moments, NONE), 0.0).gain.size == 0
+    assert evidence_of(estimate_with(moments, NONE), 0.0).gain.size == 0
 
 
-@pytest.fixture(params=["dense", "sparse"])
-def storage(request, monkeypatch):
-    """W as a matrix, or as sparse rows."""
-    if request.param == "sparse":
-        monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
-        monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
-    return request.param
+# W as a matrix, or as sparse rows.
+every_storage = pytest.mark.parametrize("plan", [PLAN, SPARSE], ids=["dense", "sparse"])
 
 
-def searched(model, n, share):
-    """A fit of the paper's search, somewhat looser than EBIC's, and its threshold."""
+def searched(model, n, share, plan):
+    """An estimate of the paper's search, somewhat looser than EBIC's, and its threshold."""
     moments = column_moments(model.sample(n, random_state=1), assume_centered=False)
     threshold = share * np.log(n) / n
-    return global_greedy(moments, threshold, 0.5)[1], profile_gain(threshold)
+    return global_greedy(moments, threshold, 0.5, plan=plan)[1], profile_gain(threshold)
 
 
 @pytest.mark.parametrize(
@@ -89,18 +90,15 @@ def searched(model, n, share):
     ],
     ids=["grid", "random", "hub"],
 )
-def test_evidence_is_that_of_the_block_around_a_pair(model, storage):
-    fit, least = searched(model, 300, 1.0)
-    assert fit.rows.is_dense == (storage == "dense")
-    evidence = evidence_of(fit, least)
-    W, S = np.eye(fit.p), np.corrcoef(model.sample(300, random_state=1).T)
-    for k in range(fit.p):
-        columns = slice(None) if fit.rows.is_dense else fit.rows.column[fit.rows.first[k] :]
-        row = fit.rows.row(k)
-        W[k, columns if fit.rows.is_dense else columns[: row.size]] = row
-    edges = fit.graph.pairs()
-    theta = {(i, j): fit.theta[e] for e, (i, j) in enumerate(fit.graph.ends.tolist()[: len(edges)])}
-    theta |= {(j, i): value for (i, j), value in theta.items()}
+@every_storage
+def test_evidence_is_that_of_the_block_around_a_pair(model, plan):
+    estimate, least = searched(model, 300, 1.0, plan)
+    assert estimate.is_dense == (plan is PLAN)
+    evidence = evidence_of(estimate, least)
+    W, S = np.eye(estimate.p), np.corrcoef(model.sample(300, random_state=1).T)
+    for k in range(estimate.p):
+        W[k] = estimate.row(k)[0]
+    edges, theta = estimate.edges, estimate.precision.toarray()
     assert evidence.pairs[evidence.is_edge].tolist() == edges.tolist()
     assert len(evidence.pairs) > len(edges)
     for (k, l), gain, is_edge in zip(  # noqa: E741
@@ -116,10 +114,11 @@ def test_evidence_is_that_of_the_block_around_a_pair(model, storage):
             assert gain == pytest.approx(-np.log1p(-2 * (S - W)[k, l] ** 2 / v), rel=1e-6)
 
 
-def test_pairs_that_are_passed_over_gain_less(storage):
+@every_storage
+def test_pairs_that_are_passed_over_gain_less(plan):
     model = GaussianGraphicalModel.random(40, 5, 0.15, signed=True, random_state=1)
-    fit, least = searched(model, 300, 1.0)
-    some, others = evidence_of(fit, least), evidence_of(fit, 1.5 * least)
+    estimate, least = searched(model, 300, 1.0, plan)
+    some, others = evidence_of(estimate, least), evidence_of(estimate, 1.5 * least)
     left = ~np.isin(some.pairs @ [40, 1], others.pairs @ [40, 1])
     assert 0 < np.count_nonzero(left) < len(left)
     assert some.gain[left].max() <= 1.5 * least
@@ -131,7 +130,9 @@ def test_all_sizes_are_judged_alike(monkeypatch):
         500, random_state=0
     )
     dense = GlobalGreedy().fit(table)
-    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
+    plan = replace(PLAN, max_dense_variables=0)
+    for search in (global_greedy, profile_greedy):
+        monkeypatch.setattr(searches, search.__name__, partial(search, plan=plan))
     sparse = GlobalGreedy().fit(table)
     assert dense.gain_ == sparse.gain_ == "profile"
     found = [set(map(tuple, model.edges_.tolist())) for model in (dense, sparse)]

@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,15 +21,16 @@ from sparsistent import (
     StARS,
     bootstrap,
 )
-from sparsistent.core import effective_samples
-from sparsistent.core.effective_samples import (
+from sparsistent.data import effective_samples
+from sparsistent.data.effective_samples import (
     kendall_factor,
     serial_factor,
     tail_mean,
     tails_factor,
 )
-from sparsistent.core.tables import Table
+from sparsistent.data.table import Table
 from sparsistent.estimators.input import HeavyTailsWarning
+from sparsistent.plan import PLAN
 from sparsistent.selection.thresholds import Noise, ebic_edge_threshold, paper_threshold
 from sparsistent.uncertainty.bootstrap import likelihood_ratio_tails
 
@@ -102,7 +104,8 @@ def test_the_factor_of_tails_by_its_definition():
 def test_tables_in_blocks(monkeypatch):
     X = student(200, 8)
     expected = factors(X).tails
-    monkeypatch.setattr(effective_samples, "BLOCK", 100)
+    in_blocks = partial(tails_factor, plan=replace(PLAN, entries_per_call=100))
+    monkeypatch.setattr(effective_samples, "tails_factor", in_blocks)
     assert factors(X).tails == pytest.approx(expected, rel=1e-12)
 
 
@@ -275,7 +278,8 @@ def test_weights_count_by_their_squares():
     mean = weight @ X / weight.sum()
     Z = (X - mean) / np.sqrt(weight @ (X - mean) ** 2 / weight.sum())
     table = Table(X, weight=weight)
-    found, _ = effective_samples._mean_squares(table._standardised(table.moments(), np.arange(6)))
+    rows, square = table._standardised(table.moments(), np.arange(6))
+    found = square**2 * effective_samples._mean_squares(rows)[0]
     products = [
         [weight**2 @ (Z[:, i] ** 2 * Z[:, j] ** 2) for j in range(6) if j != i] for i in range(6)
     ]

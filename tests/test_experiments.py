@@ -23,8 +23,8 @@ from sparsistent.experiments.runner import DEFINITION, evaluate, run
 from sparsistent.experiments.store import Store, decode, encode
 from sparsistent.experiments.studies import FIGURES, FULL, QUICK, Point
 from sparsistent.experiments.trial import GREEDY_CONSTANTS, LASSO_CONSTANTS, METHODS, Draw
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.path import Path as GreedyPath
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.path import Path as GreedyPath
 
 SCRIPT = Path(__file__).with_name("small_study.py")
 SCIKIT = ScikitBaselines()
@@ -122,7 +122,7 @@ def test_a_path_is_read_as_at_each_threshold():
 
 
 def test_the_best_pair_of_a_backward_step_counts_too():
-    from sparsistent.greedy.path import Step
+    from sparsistent.search.path import Step
 
     steps = (
         Step(True, 0, 2, 0.5, 0.5, 0.0, 1),

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -239,7 +238,12 @@ def test_light_dark_and_paper(open_page, explorer):
     dark, dark_pixel = page.evaluate(background), page.evaluate(pixel)
     page.click("#theme")
     page.wait_for_selector("html[data-theme=light]", state="attached")
-    page.wait_for_function(f"{pixel}[0] > 200")
+    # Asked from here: the page's security policy refuses the code that would wait in the page.
+    for _ in range(200):
+        if page.evaluate(pixel)[0] > 200:
+            break
+        page.wait_for_timeout(50)
+    assert min(page.evaluate(pixel)[:3]) > 200
     assert page.evaluate(background) != dark
     assert max(dark_pixel[:3]) < 60
     page.emulate_media(media="print")
@@ -293,8 +297,8 @@ def test_strange_names_are_inert(open_page):
     assert ElementTree.fromstring(svg).find(".//{*}script") is None
 
 
-def test_a_page_of_1000_variables_is_small_and_quick(open_page):
-    """3,000 edges; times are the best of several, as other tests run at the same time."""
+def test_a_step_on_a_page_of_1000_variables_paints_each_edge_once(open_page):
+    """3,000 edges: the page is small, and a step of the slider makes few elements anew."""
     random = np.random.default_rng(0)
     X = random.standard_normal((1_000, 1_000))
     for lag in (1, 2, 3):
@@ -303,27 +307,34 @@ def test_a_page_of_1000_variables_is_small_and_quick(open_page):
     assert len(model.edges_) > 3_000
     explorer = explore(model, X)
     assert len(explorer.to_html()) < 4e6
-    opened = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        page = open_page(explorer)
-        opened.append(time.perf_counter() - begin)
-    assert min(opened) < 3
+    page = open_page(explorer)
     steps = page.evaluate(
         """async chosen => {
-        const slider = document.getElementById("slider"), times = [];
+        const slider = document.getElementById("slider"), steps = [];
+        const context = CanvasRenderingContext2D.prototype, stroke = context.stroke;
+        let painted = 0, elements = 0;
+        context.stroke = function (...path) { painted += 1; stroke.apply(this, path); };
+        new MutationObserver((changes) => {
+            for (const { addedNodes } of changes) for (const node of addedNodes)
+                elements += 1 + (node.querySelectorAll ? node.querySelectorAll("*").length : 0);
+        }).observe(document.documentElement, { childList: true, subtree: true });
         for (let k = 1; k <= 8; k++) {
-            const begin = performance.now();
+            painted = elements = 0;
             slider.value = chosen - k;
             slider.dispatchEvent(new Event("input"));
             while (document.documentElement.dataset.position != chosen - k)
                 await new Promise(resolve => setTimeout(resolve));
-            times.push(performance.now() - begin);
+            for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+            steps.push([painted, elements, sparsistent.drawnEdges().length]);
         }
-        return times; }""",
+        return steps; }""",
         explorer.summary.positions.chosen,
     )
-    assert min(steps) < 150
+    # The first shows the way back, for which the canvas gets smaller and is painted again.
+    for painted, elements, edges in steps[1:]:
+        assert edges > 2_000
+        assert painted <= edges + 1_000
+        assert elements < 100
 
 
 def test_a_page_of_10000_variables_says_what_is_left_out(open_page):

@@ -9,8 +9,8 @@ import warnings
 import forks
 import pytest
 
-from sparsistent.core.lazy import cached_property
-from sparsistent.core.threads import one_blas_thread
+from sparsistent.lazy import cached_property
+from sparsistent.threads import one_blas_thread
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

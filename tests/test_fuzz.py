@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsistent import NeighborhoodGreedy
 from sparsistent.estimators.input import HeavyTailsWarning
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.search.units import SoftThreshold
 
 EXAMPLES = int(150 * float(os.environ.get("SPARSISTENT_FUZZ", "1")))
 

@@ -1,16 +1,19 @@
 """The estimate on a known graph of many variables, all edges at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
+from fits import fitted
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, NeighborhoodGreedy
-from sparsistent.core.least_squares import regressions
-from sparsistent.core.moments import column_moments, covariance_moments, shrunk
-from sparsistent.greedy import covariance_rows, estimate, known_graph
-from sparsistent.greedy.graph import Graph
-from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.data.moments import column_moments, covariance_moments, shrunk
+from sparsistent.engine.estimates import dense_estimate, estimate_with
+from sparsistent.engine.hessian import neighbors
+from sparsistent.engine.least_squares import regressions
+from sparsistent.engine.solve import NoEstimateError, Problem, estimate_on, solve
+from sparsistent.plan import PLAN
 
 MODELS = {
     "grid": GaussianGraphicalModel.grid(9, 9, 0.2),
@@ -21,17 +24,12 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def sparse_storage(monkeypatch):
-    monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
-
-
 @pytest.fixture
 def no_second_way(monkeypatch):
     def fail(*args):
-        raise AssertionError("edges were put in one by one")
+        raise AssertionError("the start from regressions was given up")
 
-    monkeypatch.setattr(known_graph, "fit_graph", fail)
+    monkeypatch.setattr(Problem, "spanning_forest", fail)
 
 
 def moments_of(model, n=500, seed=0):
@@ -66,7 +64,7 @@ def test_a_forest_needs_no_step(no_second_way, monkeypatch):
     def fail(*args):
         raise AssertionError("a step was taken")
 
-    monkeypatch.setattr("sparsistent.greedy.estimate._newton_step", fail)
+    monkeypatch.setattr("sparsistent.engine.solve._corrected_step", fail)
     for kind in ("chain", "star"):
         precision, certificate = estimate_on(moments_of(MODELS[kind]), MODELS[kind].edges)
         assert certificate < 1e-13
@@ -109,17 +107,28 @@ def nearly_determined():
     )
 
 
-def test_where_newton_steps_lead_nowhere_edges_come_one_by_one(monkeypatch):
+def test_a_start_that_is_not_positive_definite():
     moments, edges = nearly_determined()
     expected, _ = estimate_on(moments, edges)
-
-    def refuse(fit, W, least_progress):
-        raise np.linalg.LinAlgError
-
-    monkeypatch.setattr(known_graph, "newton_steps", refuse)
-    precision, certificate = estimate_on(moments, edges)
-    check(moments, edges, precision, certificate)
+    sample = moments.correlation[tuple(edges.T)]
+    solution = solve(70, edges, sample, (np.ones(70), np.full(70, 1.5)))
+    precision = solution.precision(edges)
+    check(moments, edges, precision, solution.residual)
     assert precision.toarray() == pytest.approx(expected.toarray(), rel=1e-4, abs=1e-4)
+
+
+def test_one_component_that_needs_another_start(monkeypatch):
+    """The others keep what they have."""
+    moments, edges = nearly_determined()
+    grid = moments_of(MODELS["grid"])
+    S = np.eye(151)
+    S[:70, :70], S[70:, 70:] = moments.correlation, grid.correlation
+    both = np.concatenate([edges, MODELS["grid"].edges + 70])
+    expected, _ = estimate_on(grid, MODELS["grid"].edges)
+    values = np.concatenate([np.full(70, 1.5), expected.toarray()[tuple(MODELS["grid"].edges.T)]])
+    start = np.concatenate([np.ones(70), expected.diagonal()]), values
+    solution = solve(151, both, S[tuple(both.T)], start)
+    check(covariance_moments(S, None), both, solution.precision(both), solution.residual)
 
 
 def two_factors():
@@ -131,45 +140,59 @@ def two_factors():
 
 
 def test_a_matrix_is_for_variables_that_are_all_correlated():
-    crowd, _ = two_factors()
-    for moments, is_dense in [(crowd, True), (moments_of(MODELS["grid"]), False)]:
-        assert covariance_rows.rows_for_graph(moments).is_dense == is_dense
+    plan, (correlated, _) = replace(PLAN, max_dense_variables=0), two_factors()
+    none = np.zeros((0, 2), np.int64)
+    for moments, is_dense in [(correlated, True), (moments_of(MODELS["grid"]), False)]:
+        assert estimate_with(moments, none, plan=plan).is_dense == is_dense
         without_n = covariance_moments(moments.correlation, None)
-        assert covariance_rows.rows_for_graph(without_n).is_dense == is_dense
+        assert estimate_with(without_n, none, plan=plan).is_dense == is_dense
     # Few samples of independent variables have large correlations that mean nothing.
     noise = column_moments(np.random.default_rng(0).normal(size=(8, 90)), assume_centered=False)
-    assert not covariance_rows.rows_for_graph(noise).is_dense
+    assert not estimate_with(noise, none, plan=plan).is_dense
 
 
-@pytest.mark.parametrize("few_entries", [0, 2_000])
-def test_one_by_one_or_at_once_is_the_same_where_all_are_correlated(few_entries, monkeypatch):
-    monkeypatch.setattr(known_graph, "FEW_ENTRIES", few_entries)
+PLANS = {
+    "default": PLAN,
+    "products": replace(PLAN, max_direct_entries=0),
+    "small calls": replace(PLAN, max_direct_entries=0, nodes_per_call=7),
+    "factor": replace(PLAN, entries_per_product=10**6),
+    "sparse covariance": replace(PLAN, max_dense_inverse=0, max_near_pairs=0),
+    "dense inverse": replace(PLAN, max_dense_factor=10**6),
+    "sparse inverse": replace(PLAN, max_dense_factor=0),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_plan_is_the_same_where_all_are_correlated(plan):
     moments, edges = two_factors()
-    precision, certificate = estimate_on(moments, edges)
+    precision, certificate = estimate_on(moments, edges, PLANS[plan])
     check(moments, edges, precision, certificate)
     expected = reference.covariance_selection(moments.correlation, edges.tolist())
     assert precision.toarray() == pytest.approx(expected, abs=1e-6)
 
 
-def test_where_everything_is_correlated_it_is_soon_given_up(monkeypatch):
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_plan_is_the_same_on_a_grid(plan):
+    moments, edges = moments_of(MODELS["grid"]), MODELS["grid"].edges
+    check(moments, edges, *estimate_on(moments, edges, PLANS[plan]))
+
+
+def test_where_everything_is_correlated_few_steps_are_enough(monkeypatch):
     moments, edges = two_factors()
     factorised = []
-
-    def count(fit, inverse, missing=estimate._missing):
-        factorised.append(fit)
-        return missing(fit, inverse)
-
-    monkeypatch.setattr(estimate, "_missing", count)
-    assert known_graph._all_at_once(moments, edges) is None
-    assert len(factorised) < 8
+    missing = Problem.missing
+    monkeypatch.setattr(
+        Problem, "missing", lambda self, x: factorised.append(x) or missing(self, x)
+    )
     check(moments, edges, *estimate_on(moments, edges))
+    assert len(factorised) < 30
 
 
-def test_a_hub_of_hubs_comes_one_by_one(monkeypatch):
-    monkeypatch.setattr(known_graph, "MOST_PAIRS", 1)
-    monkeypatch.setattr(known_graph, "_from_regressions", pytest.fail)
+def test_a_hub_of_hubs_needs_no_second_neighbours(monkeypatch):
+    monkeypatch.setattr("sparsistent.engine.solve.near_correlations", pytest.fail)
     moments, edges = moments_of(MODELS["grid"]), MODELS["grid"].edges
-    check(moments, edges, *estimate_on(moments, edges))
+    plan = replace(PLAN, max_near_pairs=1, max_dense_factor=0)
+    check(moments, edges, *estimate_on(moments, edges, plan))
 
 
 def test_no_estimate_is_an_error_with_a_name():
@@ -195,38 +218,43 @@ def test_the_estimators_use_it(no_second_way):
 
 def test_regressions_in_small_parts_are_the_same(monkeypatch):
     moments = moments_of(MODELS["hub"])
-    graph = Graph.of(90, MODELS["hub"].edges)
-    neighbor = graph.neighbor[: 2 * graph.n_edges]
+    first, neighbor, _ = neighbors(90, MODELS["hub"].edges)
     whole = {}
     for size in (1 << 25, 1):
-        monkeypatch.setattr("sparsistent.core.least_squares.SOLVE_BYTES", size)
+        monkeypatch.setattr("sparsistent.engine.least_squares.SOLVE_BYTES", size)
         gamma = np.empty(neighbor.size)
-        for found in regressions(moments, graph.degree, neighbor):
-            gamma[found.places] = found.coefficients
+        for found in regressions(moments, np.diff(first), neighbor):
+            gamma[found.positions] = found.coefficients
         whole[size] = gamma
     assert whole[1] == pytest.approx(whole[1 << 25], abs=1e-14)
     S = moments.correlation
     for k in range(90):
-        near = graph.neighbors(k)
+        near = neighbor[first[k] : first[k + 1]]
         expected = np.linalg.solve(S[np.ix_(near, near)], S[near, k])
-        assert whole[1][graph.slots(k)] == pytest.approx(expected, abs=1e-12)
+        assert whole[1][first[k] : first[k + 1]] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_graph_made_at_once_can_grow():
-    edges = MODELS["random"].edges
-    at_once, one_by_one = Graph.of(90, edges[:100]), Graph(90)
+    S, edges = moments_of(MODELS["random"]).correlation, MODELS["random"].edges
+    at_once, one_by_one = fitted(S, edges[:100]), dense_estimate(S, PLAN.default_resolution)
     for i, j in edges[:100].tolist():
-        one_by_one.link(i, j)
-    for i, j in edges[100:].tolist():
-        at_once.link(i, j)
-        one_by_one.link(i, j)
-    at_once.unlink(17)
-    one_by_one.unlink(17)
-    assert np.array_equal(at_once.pairs(), one_by_one.pairs())
+        one_by_one.insert(i, j)
+    for estimate in (at_once, one_by_one):
+        for i, j in edges[100:].tolist():
+            estimate.insert(i, j)
+        estimate.delete(*edges[17].tolist())
+    expected = np.delete(edges, 17, axis=0)
+    assert np.array_equal(at_once.edges, expected)
+    assert np.array_equal(at_once.pairs, one_by_one.pairs)
+    first, neighbor = at_once.adjacency()
+    others = one_by_one.adjacency()[1]
+    theta = at_once.precision.toarray()
     for k in range(90):
-        assert sorted(at_once.neighbors(k)) == sorted(one_by_one.neighbors(k))
-        numbers = zip(at_once.neighbors(k), at_once.edge[at_once.slots(k)], strict=True)
-        assert all({k, m} == set(at_once.ends[e]) for m, e in numbers)
+        near = neighbor[first[k] : first[k + 1]]
+        assert sorted(near) == sorted(others[first[k] : first[k + 1]])
+        assert sorted(near) == sorted(expected[(expected == k).any(axis=1)].sum(axis=1) - k)
+        assert at_once.edges_of(k)[0].tolist() == near.tolist()
+        assert at_once.edges_of(k)[1].tolist() == theta[k, near].tolist()
 
 
 @pytest.mark.parametrize("variance", [3e-9, 1e-8, 2e-8, 3e-8, 6e-8])

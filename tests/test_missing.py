@@ -1,5 +1,8 @@
 """Missing values: pairwise correlations and EM, against pandas, a slow twin and a closed form."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import problems
@@ -8,15 +11,17 @@ import reference
 from sklearn.base import clone
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core import incomplete
-from sparsistent.core.incomplete import (
+from sparsistent.data import missing as incomplete
+from sparsistent.data.conditional import fill
+from sparsistent.data.missing import (
     maximise_likelihood,
     observed_moments,
     pair_sizes,
     pairwise_correlation,
     typical_size,
 )
-from sparsistent.core.tables import Table
+from sparsistent.data.table import Table
+from sparsistent.plan import PLAN
 from sparsistent.scores import compare_graphs
 from sparsistent.selection.thresholds import Noise
 
@@ -118,6 +123,89 @@ def test_em_of_one_column_with_holes_is_a_regression():
     np.testing.assert_allclose(result.covariance, expected, rtol=1e-4)
 
 
+def test_em_of_a_monotone_pattern_is_a_chain_of_regressions():
+    """Anderson (1957): a row that lacks a column lacks all later ones."""
+    rng = np.random.default_rng(3)
+    p, n = 5, 300
+    table = problems.normal_sample(rng, problems.dense_covariance(rng, p), n) + rng.normal(size=p)
+    for column in range(1, p):
+        table[n - 45 * column :, column] = np.nan
+    mean, covariance = np.zeros(p), np.zeros((p, p))
+    for k in range(p):
+        rows = table[: n - 45 * k, : k + 1]
+        design = np.column_stack([np.ones(len(rows)), rows[:, :k]])
+        intercept, *slopes = coefficients = np.linalg.lstsq(design, rows[:, k])[0]
+        mean[k] = intercept + slopes @ mean[:k]
+        covariance[k, :k] = covariance[:k, k] = covariance[:k, :k] @ slopes
+        residual = np.mean((rows[:, k] - design @ coefficients) ** 2)
+        covariance[k, k] = residual + slopes @ covariance[:k, k]
+    result = maximise_likelihood(table, assume_centered=False)
+    deviation = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose((result.mean - mean) / deviation, 0, atol=1e-6)
+    unit = np.outer(deviation, deviation)
+    np.testing.assert_allclose(result.covariance / unit, covariance / unit, atol=1e-6)
+
+
+def mostly_missing(seed):
+    """Ten columns with five factors, of which one has a tenth of its values."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(150, 5)) @ rng.normal(size=(5, 10)) + rng.normal(size=(150, 10))
+    table = with_holes(table, 0.05, seed)
+    table[rng.random(150) < 0.85, 0] = np.nan
+    return table
+
+
+def questionnaire(seed):
+    """Each row leaves out one of three blocks of questions, or none."""
+    table = np.random.default_rng(seed).normal(size=(200, 9)) @ np.eye(9, k=1) * 0.7
+    table += np.random.default_rng(seed + 1).normal(size=(200, 9))
+    for block in range(3):
+        table[50 * block : 50 * block + 50, 3 * block : 3 * block + 3] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("make", [mostly_missing, questionnaire])
+def test_quasi_newton_steps_end_where_plain_rounds_do(make):
+    table = make(0)
+    result = maximise_likelihood(table, assume_centered=False)
+    plan = replace(PLAN, plain_em_rounds=5_000, max_em_rounds=5_000, em_tolerance=1e-9)
+    plain = maximise_likelihood(table, assume_centered=False, plan=plan)
+    assert result.converged
+    assert plain.converged
+    assert result.rounds < 150
+    assert result.rounds < plain.rounds / 2 or result.rounds < 20
+    unit = np.sqrt(np.outer(np.diag(plain.covariance), np.diag(plain.covariance)))
+    np.testing.assert_allclose(result.covariance / unit, plain.covariance / unit, atol=1e-5)
+    assert result.log_likelihood[-1] == pytest.approx(plain.log_likelihood[-1], rel=1e-9)
+
+
+def test_blocks_of_rows_change_nothing():
+    table = random_table(4)
+    whole = maximise_likelihood(table, assume_centered=False)
+    plan = replace(PLAN, tile_products=500, entries_per_call=500)
+    parts = maximise_likelihood(table, assume_centered=False, plan=plan)
+    np.testing.assert_allclose(parts.covariance, whole.covariance, rtol=1e-9)
+    assert parts.rounds == whole.rounds
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-3, 3e-4])
+def test_columns_that_are_nearly_collinear(noise):
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 20))
+    table = with_holes(table + noise * rng.normal(size=(400, 20)), 0.1)
+    result = maximise_likelihood(table, assume_centered=False)
+    assert result.converged
+    left = 1 / np.diag(np.linalg.inv(result.covariance))
+    assert np.median(left) == pytest.approx(noise**2, rel=0.1)
+
+
+def test_a_likelihood_without_a_maximum_is_refused():
+    """250 rows, 100 columns and a tenth missing: each row sees a part of a singular covariance."""
+    table = with_holes(GaussianGraphicalModel.grid(10, 10, 0.25).sample(250, random_state=0), 0.1)
+    with pytest.raises(ValueError, match=r"no variance left.*more samples.*missing='pairwise'"):
+        GlobalGreedy(missing="em").fit(table)
+
+
 def test_em_with_weights_is_em_with_repeated_rows():
     table = random_table(2)
     weight = np.random.default_rng(0).integers(1, 4, len(table))
@@ -127,8 +215,9 @@ def test_em_with_weights_is_em_with_repeated_rows():
 
 
 def test_em_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr(incomplete, "MOST_ROUNDS", 3)
-    with pytest.warns(RuntimeWarning, match="not converged in 3 rounds"):
+    stopped = partial(maximise_likelihood, plan=replace(PLAN, max_em_rounds=3))
+    monkeypatch.setattr(incomplete, "maximise_likelihood", stopped)
+    with pytest.warns(RuntimeWarning, match="not converged in 3 rounds.*missing='pairwise'"):
         GlobalGreedy(missing="em").fit(X)
 
 
@@ -210,6 +299,45 @@ def test_em_tells_how_far_it_is_and_can_be_interrupted():
     with pytest.raises(KeyboardInterrupt):
         GlobalGreedy(missing="em", callback=interrupt).fit(X)
     assert calls == ["em"] * 3
+
+
+def test_the_total_of_rounds_does_not_grow():
+    calls = []
+    maximise_likelihood(
+        X, assume_centered=False, progress=lambda done, of: calls.append((done, of))
+    )
+    done, totals = zip(*calls, strict=True)
+    assert set(totals) == {PLAN.max_em_rounds}
+    assert list(done) == sorted(done)
+    assert done[-1] <= totals[-1]
+
+
+def test_missing_values_given_the_others():
+    """Against the textbook's formulas, and a matrix that is not positive definite."""
+    rng = np.random.default_rng(0)
+    K = np.linalg.inv(problems.dense_covariance(rng, 6))
+    columns, begins, rows = (
+        np.array([0, 2, 3, 5, 1]),
+        np.array([0, 0, 4, 5]),
+        np.array([0, 1, 3, 4]),
+    )
+    patterns = [[], [0, 2, 3, 5], [0, 2, 3, 5], [1]]
+    D, weight = rng.normal(size=(4, 6)), rng.uniform(0.5, 2, 4)
+    for row, m in zip(D, patterns, strict=True):
+        row[m] = 0.0
+    before, spread = D.copy(), np.zeros((6, 6))
+    found = fill(K, D @ K, weight, columns, begins, rows, D, spread)
+    expected, total = np.zeros((6, 6)), 0.0
+    for row, old, w, m in zip(D, before, weight, patterns, strict=True):
+        inner = K[np.ix_(m, m)]
+        expected[np.ix_(m, m)] += w * np.linalg.inv(inner)
+        filled = old.copy()
+        filled[m] = -np.linalg.solve(inner, (K @ old)[m])
+        np.testing.assert_allclose(row, filled, atol=1e-12)
+        total += w * (np.linalg.slogdet(inner)[1] + filled @ K @ filled - old @ K @ old)
+    np.testing.assert_allclose(spread, np.tril(expected), atol=1e-12)
+    assert found == pytest.approx(total, rel=1e-12)
+    assert fill(-K, D @ K, weight, columns, begins, rows, D, spread) == np.inf
 
 
 def edges_f1(model, table, truth):

@@ -11,56 +11,68 @@ import reference
 from test_agreement import assert_same_steps, summary
 from threadpoolctl import threadpool_limits
 
-from sparsistent.core import candidate_pools, least_squares, node_search, rounded, rounding
-from sparsistent.core.moments import Moments, column_moments, covariance_moments
-from sparsistent.core.threads import blas_threads
-from sparsistent.greedy import neighborhood
-from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
-from sparsistent.greedy.path import Path
+from sparsistent.data import products, quantised
+from sparsistent.data.moments import Moments, column_moments, covariance_moments
+from sparsistent.engine import least_squares, node_regressions, residual_search
+from sparsistent.engine.best_subsets import best_subsets
+from sparsistent.engine.node_regressions import Rule, search_correlations, search_quantised
+from sparsistent.engine.node_search import NodeSearch
+from sparsistent.engine.regressions import Regression
+from sparsistent.plan import PLAN
+from sparsistent.search import neighborhoods
+from sparsistent.search.neighborhoods import coefficients, neighborhood_greedy
+from sparsistent.search.path import Path
+from sparsistent.threads import blas_threads
 
 ROUTES = ["correlations", "bytes", "pairs", "coarse", "rows"]
-# What rough correlations are off by when they are made worse.
+# What quantised correlations are off by when they are made worse.
 COARSE = 0.01
 
 
 @pytest.fixture(params=ROUTES)
 def route(request, monkeypatch):
-    take_route(request.param, monkeypatch)
     return request.param
 
 
-def take_route(route, monkeypatch):
-    """All correlations, rough ones of rows in one byte or two, worse ones, or the rows."""
+@pytest.fixture
+def plan(route, monkeypatch):
+    return plan_of(route, monkeypatch)
+
+
+def plan_of(route, monkeypatch):
+    """All correlations, quantised ones of rows in one byte or two, worse ones, or the rows."""
     if route == "correlations":
-        return
+        return PLAN
     monkeypatch.setattr(Moments, "correlation", property(lambda self: 1 / 0))
     if route == "rows":
-        monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 0)
-        return
-    monkeypatch.setattr(neighborhood, "MOST_EXACT", 0)
-    monkeypatch.setattr(neighborhood, "LARGEST_ROUNDING", np.inf)
-    monkeypatch.setattr(node_search, "SPARE_PRODUCTS", 10**9)
-    way = rounded.BYTES_PLAINLY if route == "bytes" else rounded.PAIRS_PLAINLY
-    monkeypatch.setattr(rounding, "WAYS", (way,))
+        return replace(PLAN, max_correlation_bytes=0)
+    way = products.PORTABLE_INT8 if route == "bytes" else products.PORTABLE_INT16
+    monkeypatch.setattr(quantised, "METHODS", (way,))
     if route == "coarse":
-        products = rounding.RoundedRows.products
+        exact = quantised.QuantisedRows.products
 
         def coarse(rows, p, progress=None):
             noise = np.random.default_rng(0).uniform(-COARSE, COARSE, (p, p))
-            return products(rows, p, progress) + (noise * rounded.ONE).astype(np.int16)
+            return exact(rows, p, progress) + (noise * products.ONE).astype(np.int16)
 
         def with_errors(unit, largest_error):
-            rows = rounding.rounded_rows(unit, largest_error)
+            rows = quantised.quantised_rows(unit, largest_error)
             return replace(rows, errors=rows.errors + np.float32(COARSE))
 
-        monkeypatch.setattr(rounding.RoundedRows, "products", coarse)
-        monkeypatch.setattr(neighborhood, "rounded_rows", with_errors)
+        monkeypatch.setattr(quantised.QuantisedRows, "products", coarse)
+        monkeypatch.setattr(neighborhoods, "quantised_rows", with_errors)
+    return replace(
+        PLAN,
+        max_exact_variables=0,
+        exact_products_of_node=1e9,
+        max_relative_error=np.inf,
+    )
 
 
 def by_both_routes(moments, *args):
     with pytest.MonkeyPatch.context() as patch:
-        take_route("rows", patch)
-        rows = neighborhood_greedy(moments, *args)
+        plan = plan_of("rows", patch)
+        rows = neighborhood_greedy(moments, *args, plan=plan)
     return neighborhood_greedy(moments, *args), rows
 
 
@@ -105,14 +117,14 @@ def factors(seed, n, p):
 
 @pytest.mark.parametrize("relative", [False, True])
 @pytest.mark.parametrize("batch", range(2))
-def test_both_routes_take_the_references_steps(route, batch, relative):
+def test_both_routes_take_the_references_steps(plan, batch, relative):
     for seed in range(1000 + batch * 60, 1000 + (batch + 1) * 60):
         problem = problems.random_problem(seed)
         S, threshold = problem.covariance, problem.threshold
         if not relative:
             threshold *= float(np.exp(np.log(np.diag(S)).mean()))
         moments = with_rows(S, problem.n_samples)
-        path = neighborhood_greedy(moments, threshold, problem.nu, "and", relative)
+        path = neighborhood_greedy(moments, threshold, problem.nu, "and", relative, plan=plan)
         for r, node in enumerate(path.nodes):
             run = reference.node_greedy(S, r, threshold, problem.nu, relative)
             assert_same_steps(run, node, unit=S[r, r])
@@ -120,24 +132,25 @@ def test_both_routes_take_the_references_steps(route, batch, relative):
 
 @pytest.mark.parametrize("n", [4, 5, 8])
 @pytest.mark.parametrize("relative", [False, True])
-def test_more_variables_than_samples(route, n, relative):
+def test_more_variables_than_samples(plan, n, relative):
     for seed in range(8):
         X = factors(seed, n, 12)
         S = sample_covariance(X)
         moments = column_moments(X, assume_centered=False)
-        path = neighborhood_greedy(moments, 0.02, 0.4, "and", relative)
+        path = neighborhood_greedy(moments, 0.02, 0.4, "and", relative, plan=plan)
         for r, node in enumerate(path.nodes):
             run = reference.node_greedy(S, r, 0.02, 0.4, relative)
             assert_same_steps(run, node, unit=S[r, r])
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_of_equal_candidates_the_first_is_taken(route, n):
+def test_of_equal_candidates_the_first_is_taken(plan, n):
     """Two samples make every correlation ±1, up to rounding; of three columns two are copies."""
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 40))
     X[:, 20:] = X[:, :20] * rng.uniform(0.1, 3, 20)
-    path = neighborhood_greedy(column_moments(X, assume_centered=False), 0.01, 0.5, "and", True)
+    moments = column_moments(X, assume_centered=False)
+    path = neighborhood_greedy(moments, 0.01, 0.5, "and", True, plan=plan)
     for r, node in enumerate(path.nodes):
         copy = r - 20 if r >= 20 else r + 20
         first = (1 if r == 0 else 0) if n == 2 else copy
@@ -176,51 +189,47 @@ def test_candidates_that_are_combinations_are_passed_over():
         assert max(node[-1].size for node in gram.nodes) <= 8
 
 
-def test_what_single_precision_cannot_tell_is_told_in_double(monkeypatch):
-    used = []
-    strongest = candidate_pools._strongest
+@pytest.mark.parametrize("factor", [1.0, 1e9])
+def test_single_precision_changes_no_step(factor, monkeypatch):
+    """Where its error is small enough for it to be used, and where it never is."""
+    errors = residual_search.rounding_errors
 
-    def spy(source, nodes, *args):
-        used.append((source.table.dtype.name, np.unique(nodes).size))
-        return strongest(source, nodes, *args)
+    def larger_errors(n, weight):
+        single, double = errors(n, weight)
+        return factor * single, double
 
-    monkeypatch.setattr(candidate_pools, "_strongest", spy)
+    monkeypatch.setattr(residual_search, "rounding_errors", larger_errors)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30))
     X[:, 1] = X[:, 0] + 1e-4 * rng.normal(size=300)
     moments = column_moments(X, assume_centered=False)
     assert_same_paths(*by_both_routes(moments, 0.05, 0.5, "and", True))
-    assert {nodes for kind, nodes in used if kind == "float64"} == {2}
-    assert max(nodes for kind, nodes in used if kind == "float32") == 30
 
 
 @pytest.mark.parametrize("n", [3, 100, 5000])
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_rounding_stays_within_its_bound(n, precision):
+def test_rounding_stays_within_its_bound(n):
     rng = np.random.default_rng(n)
     unit = rng.normal(size=(40, n)) + 2 * rng.normal(size=n)
     unit /= np.linalg.norm(unit, axis=1)[:, None]
-    gammas = rng.normal(size=12)
-    entries = np.array([0, 0, 4, 12])
-    fits = candidate_pools.Fits(
-        np.array([0, 3]), entries, rng.integers(1, 40, 12), gammas, np.ones(3)
-    )
-    exact = unit.astype(np.longdouble) @ unit.astype(np.longdouble).T
-    rounded = unit.astype(precision) @ unit.astype(precision).T
-    for s, error in enumerate(fits.errors(n, precision)):
-        part = slice(entries[s], entries[s + 1])
-        c = exact[0] - gammas[part] @ exact[fits.members[part]]
-        approximate = rounded[0] - gammas[part].astype(precision) @ rounded[fits.members[part]]
-        assert np.abs(c - approximate).max() <= error
+    for size in (0, 4, 8):
+        members = rng.permutation(np.arange(1, 40))[: min(size, n - 1)]
+        gamma = np.linalg.lstsq(unit[members].T, unit[0])[0]
+        residual = unit[0] - gamma @ unit[members]
+        exact = unit.astype(np.longdouble)
+        c = exact @ (exact[0] - gamma.astype(np.longdouble) @ exact[members])
+        errors = residual_search.rounding_errors(n, 1 + np.abs(gamma).sum())
+        for precision, error in zip((np.float32, np.float64), errors, strict=True):
+            found = unit.astype(precision) @ residual.astype(precision)
+            assert np.abs(c - found).max() <= error
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_hubs(route, relative):
+def test_hubs(plan, relative):
     X = hubs()
     S = sample_covariance(X)
     moments = column_moments(X, assume_centered=False)
     threshold = 0.006 if relative else 0.15
-    path = neighborhood_greedy(moments, threshold, 0.9, "or", relative)
+    path = neighborhood_greedy(moments, threshold, 0.9, "or", relative, plan=plan)
     hub = path.nodes[159]
     assert hub[-1].size >= 100
     assert any(not step.added for step in hub)
@@ -230,68 +239,69 @@ def test_hubs(route, relative):
 
 
 SMALL = [
-    (node_search, "WIDTH", 1),
-    (node_search, "SLICE_WORK", 200),
-    (candidate_pools, "SLICE_WORK", 5000),
-    (candidate_pools, "PANEL_BYTES", 4000),
-    (candidate_pools, "PANEL_WORK", 100_000),
-    (candidate_pools, "POOL_STEP", 1),
-    (candidate_pools, "PASS_BYTES", 10_000),
-    (least_squares, "SOLVE_BYTES", 1),
+    {"entries_per_call": 200},
+    {"strong_pair_share": 0.1, "max_candidate_share": 1.0},
+    {"max_candidate_share": 0.0},
+    {},
 ]
 
 
-@pytest.mark.parametrize("change", SMALL, ids=lambda change: change[1])
+@pytest.mark.parametrize("change", SMALL, ids=str)
 @pytest.mark.parametrize("make", [lambda: hubs(n=300, p=60, degree=45), lambda: factors(1, 50, 60)])
-def test_limits_only_cut_the_work_into_pieces(route, make, change, monkeypatch):
+def test_limits_only_cut_the_work_into_pieces(route, plan, make, change, monkeypatch):
     moments = column_moments(make(), assume_centered=False)
-    expected = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
+    expected = neighborhood_greedy(moments, 0.03, 0.6, "and", True, plan=plan)
     gamma = coefficients(moments, expected.nodes.pairs(0.03)).toarray()
     assert any(not step.added for node in expected.nodes for step in node)
-    monkeypatch.setattr(*change)
-    path = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
-    if route == "correlations":
-        assert path == expected
-    else:
-        assert_same_paths(path, expected)
+    if not change:
+        monkeypatch.setattr(least_squares, "SOLVE_BYTES", 1)
+    small = replace(plan, **change)
+    path = neighborhood_greedy(moments, 0.03, 0.6, "and", True, plan=small)
+    assert path == expected
     np.testing.assert_allclose(
         coefficients(moments, path.nodes.pairs(0.03)).toarray(), gamma, atol=1e-12
     )
 
 
-def test_any_number_of_threads_takes_the_same_steps(route, monkeypatch):
-    monkeypatch.setattr(node_search, "SLICE_WORK", 5000)
+def test_any_number_of_threads_takes_the_same_steps(plan, monkeypatch):
     moments = column_moments(hubs(), assume_centered=False)
     paths = []
     for threads in (1, 2, 3):
-        for module in (node_search, candidate_pools):
-            monkeypatch.setattr(module, "blas_threads", lambda threads=threads: threads)
-        paths.append(neighborhood_greedy(moments, 0.02, 0.5, "and", True))
+        monkeypatch.setattr(node_regressions, "blas_threads", lambda threads=threads: threads)
+        small = replace(plan, entries_per_call=5000)
+        paths.append(neighborhood_greedy(moments, 0.02, 0.5, "and", True, plan=small))
     assert paths[0] == paths[1] == paths[2]
 
 
 def test_threads_do_not_decide_which_nodes_are_unclear(monkeypatch):
-    """What a thread has made for other nodes costs a node as much as what it makes itself."""
+    """A node needs as many products whatever other nodes have computed."""
     rng = np.random.default_rng(0)
     factors = rng.normal(size=(80, 12))
     noise = rng.uniform(0.05, 1.5, size=500)
     X = factors[:, rng.integers(12, size=500)] + noise * rng.normal(size=(80, 500))
-    take_route("bytes", monkeypatch)
-    monkeypatch.setattr(node_search, "SPARE_PRODUCTS", 0)
-    monkeypatch.setattr(node_search, "SLICE_WORK", 100_000)
+    plan = plan_of("bytes", monkeypatch)
+    plan = replace(plan, exact_products_of_node=0.125, entries_per_call=50_000)
     moments = column_moments(X, assume_centered=False)
-    S = rounding.rounded_rows(moments.unit, np.inf)
-    rule = node_search.Rule(np.full(500, 1e-12), 0.05, 0.5, *[no_lists(500)] * 2)
+    rows = quantised.quantised_rows(moments.unit, np.inf)
     found = []
-    for threads, remembered in ((1, 32), (2, 32), (3, 32), (1, 1)):
-        monkeypatch.setattr(node_search, "blas_threads", lambda threads=threads: threads)
-        monkeypatch.setattr(node_search, "REMEMBERED", remembered)
-        steps, unclear, _ = node_search.search_rough(
-            S.products(500), rule, None, moments.unit, S.errors
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(node_regressions, "blas_threads", lambda threads=threads: threads)
+        steps, unclear = search_quantised(
+            moments.pair_products, (rows.products(500), rows.errors), rule_of(500, 0.05), plan=plan
         )
         found.append((steps.others.tolist(), steps.values.tolist(), unclear.tolist()))
     assert 0 < len(found[0][2]) < 500
-    assert found[0] == found[1] == found[2] == found[3]
+    assert found[0] == found[1] == found[2]
+
+
+def rule_of(p, threshold, nu=0.5):
+    return Rule(np.full(p, 1e-12), threshold, nu, no_lists(p), no_lists(p))
+
+
+def exact_search(S, threshold, plan, nu=0.5):
+    integers = np.rint(S * products.ONE).astype(np.int16), np.zeros(len(S), np.float32)
+    rule = rule_of(len(S), threshold, nu)
+    return NodeSearch(products.PairProducts(S, True), rule, plan, *integers)
 
 
 def no_lists(p):
@@ -305,15 +315,18 @@ def test_threads_follow_the_linear_algebra():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_progress(route, threads, monkeypatch):
-    monkeypatch.setattr(node_search, "SLICE_WORK", 5000)
-    monkeypatch.setattr(candidate_pools, "PANEL_BYTES", 10_000)
-    for module in (node_search, candidate_pools):
-        monkeypatch.setattr(module, "blas_threads", lambda: threads)
+def test_progress(plan, threads, monkeypatch):
+    monkeypatch.setattr(node_regressions, "blas_threads", lambda: threads)
     calls = []
     moments = column_moments(hubs(), assume_centered=False)
     neighborhood_greedy(
-        moments, 0.02, 0.5, "and", True, lambda done, total: calls.append((done, total))
+        moments,
+        0.02,
+        0.5,
+        "and",
+        True,
+        lambda done, total: calls.append((done, total)),
+        plan=replace(plan, entries_per_call=5000),
     )
     assert len(calls) > 3
     assert calls == sorted(calls)
@@ -322,10 +335,9 @@ def test_progress(route, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_interrupt_leaves_nothing_running(route, threads, monkeypatch):
-    monkeypatch.setattr(node_search, "SLICE_WORK", 5000)
-    for module in (node_search, candidate_pools):
-        monkeypatch.setattr(module, "blas_threads", lambda: threads)
+def test_an_interrupt_leaves_nothing_running(plan, threads, monkeypatch):
+    monkeypatch.setattr(node_regressions, "blas_threads", lambda: threads)
+    small = replace(plan, entries_per_call=5000)
 
     def interrupt(done, total):
         raise KeyboardInterrupt
@@ -333,23 +345,39 @@ def test_an_interrupt_leaves_nothing_running(route, threads, monkeypatch):
     moments = column_moments(hubs(), assume_centered=False)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        neighborhood_greedy(moments, 0.02, 0.5, "and", True, interrupt)
+        neighborhood_greedy(moments, 0.02, 0.5, "and", True, interrupt, plan=small)
     assert threading.active_count() == before
-    path = neighborhood_greedy(moments, 0.02, 0.5, "and", True)
-    assert path == neighborhood_greedy(moments, 0.02, 0.5, "and", True)
+    path = neighborhood_greedy(moments, 0.02, 0.5, "and", True, plan=small)
+    assert path == neighborhood_greedy(moments, 0.02, 0.5, "and", True, plan=small)
 
 
 def test_a_stopped_regression_returns():
-    zeros = np.zeros(3, np.int64)
-    none = np.zeros(4, np.int64), zeros[:0]
-    lists = none, none
-    rule = node_search.Rule(np.full(3, 1e-9), 0.0, 0.5, *lists)
-    stop = threading.Event()
-    stop.set()
-    steps, _ = node_search.regress(
-        np.eye(3)[None], zeros, np.arange(3), rule.thresholds, rule, lists, stop, traced=False
-    )
-    assert steps.others.size == 0
+    S = np.corrcoef(hubs(n=300, p=60, degree=45).T)
+    plan = replace(PLAN, entries_per_call=0)
+    whole, stopped = (exact_search(S, 0.03, plan) for _ in range(2))
+    whole.run(np.arange(60), lambda: False)
+    stopped.run(np.arange(60), lambda: True)
+    assert len(stopped.steps()[1]) <= 2 < len(whole.steps()[1])
+
+
+def test_an_interrupt_is_raised_where_it_is_noticed():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    S = np.corrcoef(hubs(n=300, p=60, degree=45).T)
+    plan = replace(PLAN, entries_per_call=0)
+    with pytest.raises(KeyboardInterrupt):
+        exact_search(S, 0.03, plan).run(np.arange(60), interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        best_subsets(S, 0, *[np.zeros(0, np.int64)] * 2, 0, 1e-3, 0.0, plan, interrupt)
+
+
+def test_an_endless_search_is_an_error():
+    """Where removals may cost more than additions gain, the same variable comes and goes."""
+    S = np.array([[1.0, 0.5], [0.5, 1.0]])
+    search = exact_search(S, 0.01, PLAN, nu=2.0)
+    with pytest.raises(RuntimeError, match="variable 0 has not ended after 200 steps"):
+        search.run(np.arange(2), lambda: False)
 
 
 @pytest.mark.parametrize("combine", ["and", "or"])
@@ -416,10 +444,10 @@ def test_neighborhood_paths_compare_and_pickle():
             read(np.nan)
 
 
-def test_coefficients_are_least_squares(route):
+def test_coefficients_are_least_squares(plan):
     X = hubs(n=300, p=60, degree=45) * np.geomspace(0.1, 10, 60)
     moments = column_moments(X, assume_centered=False)
-    path = neighborhood_greedy(moments, 0.03, 0.6, "and", True)
+    path = neighborhood_greedy(moments, 0.03, 0.6, "and", True, plan=plan)
     centered = X - X.mean(axis=0)
     for threshold in (0.03, 0.2, 50.0):
         gamma = coefficients(moments, path.nodes.pairs(threshold))
@@ -432,19 +460,19 @@ def test_coefficients_are_least_squares(route):
             np.testing.assert_allclose(gamma.toarray()[r], expected, atol=1e-9)
 
 
-def test_no_node_has_a_neighbor(route):
+def test_no_node_has_a_neighbor(plan):
     moments = column_moments(np.random.default_rng(0).normal(size=(500, 6)), assume_centered=False)
-    path = neighborhood_greedy(moments, 0.5, 0.5, "or", True)
+    path = neighborhood_greedy(moments, 0.5, 0.5, "or", True, plan=plan)
     assert path.n_steps(0.5) == 0
     assert path.edges(0.5).shape == (0, 2)
     assert [len(node) for node in path.nodes] == [0] * 6
     assert coefficients(moments, path.nodes.pairs(0.5)).nnz == 0
 
 
-@pytest.mark.parametrize("way", [way for way in rounding.WAYS if rounded.has(way)])
+@pytest.mark.parametrize("way", [way for way in quantised.METHODS if products.is_available(way)])
 def test_many_variables_need_no_exact_correlations(way, monkeypatch):
-    monkeypatch.setattr(rounding, "WAYS", (way,))
-    X = np.random.default_rng(0).normal(size=(300, neighborhood.MOST_EXACT + 1))
+    monkeypatch.setattr(quantised, "METHODS", (way,))
+    X = np.random.default_rng(0).normal(size=(300, PLAN.max_exact_variables + 1))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
     calls = []
@@ -453,113 +481,164 @@ def test_many_variables_need_no_exact_correlations(way, monkeypatch):
     )
     assert calls == [(1, 1)]
     assert not moments.has_all
-    # Where they are there, or rough ones are not good enough, they are used.
-    monkeypatch.setattr(neighborhood, "LARGEST_ROUNDING", 1e-9)
-    assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
+    # Where they are there, or quantised ones are not good enough, they are used.
+    plan = replace(PLAN, max_relative_error=1e-9)
+    assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True, plan=plan), expected)
     assert moments.has_all
     monkeypatch.undo()
-    monkeypatch.setattr(rounding.RoundedRows, "products", lambda self, *others: 1 / 0)
+    monkeypatch.setattr(quantised.QuantisedRows, "products", lambda self, *others: 1 / 0)
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
 
 
 @pytest.mark.parametrize("fits", [True, False])
-def test_where_rough_correlations_settle_little_exact_ones_do(fits, monkeypatch):
+def test_where_quantised_correlations_decide_little_exact_ones_do(fits, monkeypatch):
     """With fewer samples than variables nothing is left of a node, and everything is close."""
-    monkeypatch.setattr(rounding, "WAYS", (rounded.BYTES_PLAINLY,))
-    X = np.random.default_rng(0).normal(size=(60, neighborhood.MOST_EXACT + 1))
+    monkeypatch.setattr(quantised, "METHODS", (products.PORTABLE_INT8,))
+    p = PLAN.max_exact_variables + 1
+    X = np.random.default_rng(0).normal(size=(60, p))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
-    expected = search_of(moments, exact=True)
-    if not fits:
-        monkeypatch.setattr(neighborhood, "CORRELATION_BYTES", 2 * X.shape[1] ** 2)
+    expected = search_of(moments, replace(PLAN, max_exact_variables=p))
+    plan = PLAN if fits else replace(PLAN, max_correlation_bytes=2 * p**2)
     found = column_moments(X, assume_centered=False)
-    # Nothing is forgotten, so that everything that was made can be counted.
-    monkeypatch.setattr(node_search, "REMEMBERED", 4 * X.shape[1])
     searched = []
-    rough = neighborhood.search_rough
 
-    def noting(*arguments):
-        searched.append(rough(*arguments))
+    def noting(*arguments, **others):
+        searched.append(search_quantised(*arguments, **others))
         return searched[-1]
 
-    monkeypatch.setattr(neighborhood, "search_rough", noting)
+    monkeypatch.setattr(neighborhoods, "search_quantised", noting)
     calls = []
-    path = search_of(found, progress=lambda *call: calls.append(call))
+    path = search_of(found, plan, progress=lambda *call: calls.append(call))
     assert_same_paths(path, expected)
-    (steps, unclear, known), p = searched[0], X.shape[1]
+    ((steps, unclear),) = searched
     assert 0 < unclear.size < p
     assert not np.diff(steps.starts)[unclear].any()
-    # What was looked at exactly is a small part of all.
-    assert 0 < sum((pairs.table[:, 0] >= 0).sum() for pairs in known) < p**2 / 4
     assert found.has_all == fits
     assert calls[-1] == (p, p)
     assert {total for _, total in calls} == {p}
 
 
-@pytest.mark.parametrize("remembered", [1, 4])
-def test_what_is_forgotten_is_made_again(remembered, monkeypatch):
-    X = np.random.default_rng(0).normal(size=(300, 40))
-    X[:, 1:] += 0.7 * X[:, :-1]
+def search_of(moments, plan, progress=None):
+    return neighborhood_greedy(moments, 0.1, 0.5, "or", True, progress, plan=plan)
+
+
+def assert_quantised_steps_are_exact(X, threshold, more_error=0.0):
+    """With as many products in double precision as it takes."""
     moments = column_moments(X, assume_centered=False)
-    expected = search_of(moments)
-    take_route("bytes", monkeypatch)
-    monkeypatch.setattr(node_search, "REMEMBERED", remembered)
-    assert_same_paths(search_of(column_moments(X, assume_centered=False)), expected)
-
-
-def search_of(moments, exact=False, progress=None):
+    p = X.shape[1]
+    rule = rule_of(p, threshold, nu=0.7)
     with pytest.MonkeyPatch.context() as patch:
-        if exact:
-            patch.setattr(neighborhood, "MOST_EXACT", np.inf)
-        return neighborhood_greedy(moments, 0.1, 0.5, "or", True, progress)
-
-
-def steps_in_pools(X, strength, threshold=0.02, slice_work=node_search.SLICE_WORK):
-    """The steps by rough correlations, where those of this share of what is needed are strong."""
-    moments = column_moments(X, assume_centered=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounding, "WAYS", (rounded.PAIRS_PLAINLY,))
-        patch.setattr(node_search, "SPARE_PRODUCTS", 10**6)
-        patch.setattr(node_search, "SLICE_WORK", slice_work)
-        patch.setattr(node_search, "STRENGTH", strength)
-        rows = rounding.rounded_rows(moments.unit, np.inf)
-        p = X.shape[1]
-        rule = node_search.Rule(np.full(p, 1e-12), threshold, 0.7, *[no_lists(p)] * 2)
-        steps, unclear, _ = node_search.search_rough(
-            rows.products(p), rule, None, moments.unit, rows.errors
-        )
+        patch.setattr(quantised, "METHODS", (products.PORTABLE_INT16,))
+        rows = quantised.quantised_rows(moments.unit, np.inf)
+        pair = rows.products(p), rows.errors + np.float32(more_error)
+    plan = replace(PLAN, exact_products_of_node=1e6)
+    steps, unclear = search_quantised(moments.pair_products, pair, rule, plan=plan)
+    expected = search_correlations(moments.correlation, rule)
     assert not unclear.size
+    np.testing.assert_array_equal(steps.starts, expected.starts)
+    np.testing.assert_array_equal(steps.others, expected.others)
+    np.testing.assert_allclose(steps.values, expected.values, atol=1e-9)
+    np.testing.assert_allclose(steps.losses, expected.losses, atol=1e-9)
+    # The RSS that is left may be nothing but rounding.
+    np.testing.assert_allclose(np.exp(-steps.drops), np.exp(-expected.drops), atol=1e-9)
     return steps
 
 
-def assert_equal_steps(one, other):
-    for field in ("starts", "others", "values", "drops", "losses"):
-        np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
-
-
-# Everything is strong, so that no pool has room; pools of many sizes; a pool misses most.
-@pytest.mark.parametrize("strength", [0.4, 0.8, 1.2, 10.0])
 @pytest.mark.parametrize("p", [257, 400])
-def test_pools_change_nothing(p, strength):
+@pytest.mark.parametrize("more_error", [0.0, 0.05])
+def test_quantised_correlations_change_no_step(p, more_error):
+    """With a larger bound on their error nearly all variables are compared in double precision."""
     X = hubs(n=600, p=p, degree=12)
     X[:, 20] = X[:, 21] + 1e-7 * X[:, 20]
-    assert_equal_steps(steps_in_pools(X, strength), steps_in_pools(X, 0.0))
+    assert_quantised_steps_are_exact(X, 0.02, more_error)
 
 
-def test_who_is_missed_by_a_pool_is_found():
-    """Only correlations of a half are strong here, and nobody whom node 0 needs has one with it."""
+def test_weak_candidates_are_found_in_quantised_correlations():
+    """Node 0 is weakly correlated with ten variables, and more with the sum of all but one."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 300))
-    # Node 0 is weakly correlated with ten variables, and more with the sum of all but one.
     X[:, 0] = 0.16 * X[:, 1:11].sum(axis=1) + X[:, 0]
     X[:, 11] = X[:, 1:10].sum(axis=1) + 0.5 * X[:, 11]
-    expected = steps_in_pools(X, 0.0, threshold=0.01)
-    assert 10 in expected.of_node(0)
-    assert_equal_steps(steps_in_pools(X, 10.0, threshold=0.01), expected)
+    assert 10 in assert_quantised_steps_are_exact(X, 0.01).of_node(0)
 
 
-@pytest.mark.parametrize("slice_work", [300, 3_000, 30_000, 300_000])
-def test_interrupted_pools_are_looked_at_again(slice_work):
-    X = hubs(n=600, p=300, degree=12)
-    found = steps_in_pools(X, 0.8, slice_work=slice_work)
-    assert_equal_steps(found, steps_in_pools(X, 0.8))
+def valid_search():
+    S = np.eye(4)
+    integers = {"quantised": (S * products.ONE).astype(np.int16), "errors": np.zeros(4, np.float32)}
+    correlations = products.PairProducts(S)
+    return {"correlations": correlations, "rule": rule_of(4, 0.1), "plan": PLAN} | integers
+
+
+BAD_LISTS = [
+    (np.zeros(5), np.zeros(0, np.int64)),
+    (np.zeros(4, np.int64), np.zeros(0, np.int64)),
+    (np.zeros(5, np.int64), np.zeros(1, np.int64)),
+    (np.array([0, 1, 0, 1, 1]), np.zeros(1, np.int64)),
+    (np.array([0, 0, 0, 0, 1]), np.array([4])),
+]
+
+
+def test_correlations_are_square():
+    none = np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match="must be a square matrix"):
+        products.PairProducts(np.ones((4, 5)), is_matrix=True)
+    with pytest.raises(ValueError, match="need a matrix of all correlations"):
+        Regression(products.PairProducts(np.ones((4, 5))), all_columns=True)
+    with pytest.raises(ValueError, match="must be a square matrix"):
+        best_subsets(np.ones((4, 5)), 0, none, none, 0, 0.1, 0.0, PLAN, lambda: False)
+
+
+@pytest.mark.parametrize("name", ["forced", "barred"])
+@pytest.mark.parametrize("lists", BAD_LISTS)
+def test_lists_of_another_kind_are_refused(name, lists):
+    rule = replace(rule_of(4, 0.1), **{name: lists})
+    with pytest.raises(ValueError, match=f"Buffer|{name} must"):
+        NodeSearch(**valid_search() | {"rule": rule})
+
+
+@pytest.mark.parametrize("thresholds", [np.ones(3), np.ones(4, np.float32), np.ones((4, 1))])
+def test_thresholds_of_another_kind_are_refused(thresholds):
+    rule = replace(rule_of(4, 0.1), thresholds=thresholds)
+    with pytest.raises(ValueError, match=r"Buffer|thresholds must have 4 entries, got 3"):
+        NodeSearch(**valid_search() | {"rule": rule})
+
+
+def test_products_come_with_errors():
+    with pytest.raises(ValueError, match="errors must have those of all variables"):
+        NodeSearch(**valid_search() | {"errors": None})
+
+
+@pytest.mark.parametrize("bad", [[4], [-1]])
+def test_variables_that_do_not_exist_are_refused(bad):
+    search = NodeSearch(**valid_search())
+    bad, none = np.array(bad), np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match="nodes must be variables, from 0 to 3"):
+        search.run(bad, lambda: False)
+    with pytest.raises(ValueError, match="node must be variables"):
+        search.start(int(bad[0]))
+    search.start(0)
+    with pytest.raises(ValueError, match="candidates must be variables"):
+        search.step(bad)
+    for call in ((int(bad[0]), none, none), (0, none, bad)):
+        with pytest.raises(ValueError, match="must be variables, from 0 to 3"):
+            best_subsets(np.eye(4), *call, 0, 0.1, 0.0, PLAN, lambda: False)
+    with pytest.raises(ValueError, match="moves must be variables"):
+        best_subsets(np.eye(4), 0, np.array([4]), none, 0, 0.1, 0.0, PLAN, lambda: False)
+
+
+def test_read_only_arrays_are_only_read():
+    parts = valid_search()
+    parts["rule"].thresholds.flags.writeable = False
+    search = NodeSearch(**parts)
+    assert search.run(np.arange(4), lambda: False) == []
+    assert len(search.steps()[1]) == 0
+
+
+def test_a_search_without_correlations_is_led_by_the_caller():
+    parts = valid_search()
+    search = NodeSearch(parts["correlations"], parts["rule"], PLAN)
+    with pytest.raises(ValueError, match=r"run\(\) needs quantised correlations"):
+        search.run(np.arange(4), lambda: False)
+    with pytest.raises(ValueError, match=r"step\(\) comes after start\(\)"):
+        search.step(np.arange(4))

@@ -13,8 +13,8 @@ from sparsistent import (
     GlobalGreedy,
     NeighborhoodGreedy,
 )
-from sparsistent.greedy.path import Obstacle, Path, Step
-from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.engine.solve import NoEstimateError
+from sparsistent.search.path import Obstacle, Path, Step
 
 # A diamond makes the search go backward; the other columns give it something to leave out.
 TRUTH = GaussianGraphicalModel.from_precision(

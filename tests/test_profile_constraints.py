@@ -1,6 +1,6 @@
 """Profile gains with edges to include and pairs to exclude, against enumeration and algebra."""
 
-import threading
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
@@ -9,24 +9,24 @@ import pytest
 import reference
 from benchmarks.search_quality.best_graph import least_losses
 from benchmarks.search_quality.optimum import TIE, small_problem
+from fits import SPARSE, fitted, penalised
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from test_constraints import random_constraints, tuples
-from test_neighborhood_engine import hubs, take_route, with_rows
+from test_neighborhood_engine import hubs, plan_of, with_rows
 
 from sparsistent import GaussianGraphicalModel
-from sparsistent.core import subset_search
-from sparsistent.core.moments import column_moments, covariance_moments
-from sparsistent.greedy import covariance_rows, profile, profile_descent
-from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints, by_node
-from sparsistent.greedy.covariance_rows import dense_rows
-from sparsistent.greedy.estimate import fit_graph
-from sparsistent.greedy.global_greedy import global_greedy, loss_offset
-from sparsistent.greedy.graph_sequence import graphs_of_neighborhoods
-from sparsistent.greedy.neighborhood import coefficients, neighborhood_greedy
-from sparsistent.greedy.profile import profile_greedy
-from sparsistent.greedy.refit import NoEstimateError
+from sparsistent.data.moments import column_moments, covariance_moments
+from sparsistent.engine.best_subsets import best_subsets
+from sparsistent.engine.solve import NoEstimateError
+from sparsistent.plan import PLAN
+from sparsistent.search.constraints import NO_CONSTRAINTS, Constraints, by_node
+from sparsistent.search.global_greedy import global_greedy, loss_offset
+from sparsistent.search.graph_sequence import graphs_of_neighborhoods
+from sparsistent.search.neighborhoods import coefficients, neighborhood_greedy
+from sparsistent.search.profile import profile_greedy
+from sparsistent.search.profile_moves import NONE, Model, fit_at
 
 seeds = st.integers(0, 10_000)
 
@@ -42,10 +42,6 @@ def all_pairs(p):
 def correlation_moments(S, n=None):
     scale = np.sqrt(np.diag(S))
     return covariance_moments(S / np.outer(scale, scale), n)
-
-
-def penalised(S, edges, threshold):
-    return fit_graph(dense_rows(S), tuples(edges)).loss + threshold * len(edges)
 
 
 def assert_granted(edges, wishes):
@@ -103,8 +99,8 @@ def test_wishes_are_granted_and_nothing_is_worse_than_the_coordinate_search(seed
         with pytest.raises(NoEstimateError):
             profile_greedy(moments, threshold, 0.5, constraints=wishes)
         return
-    path, fit = profile_greedy(moments, threshold, 0.5, constraints=wishes)
-    assert np.array_equal(fit.graph.pairs(), path.graph)
+    path, estimate = profile_greedy(moments, threshold, 0.5, constraints=wishes)
+    assert np.array_equal(estimate.edges, path.graph)
     assert_granted_everywhere(path, wishes)
     F = penalised(S, path.graph, threshold)
     assert path.loss + threshold * len(path.graph) == pytest.approx(F, abs=1e-2 * threshold)
@@ -163,11 +159,10 @@ def test_the_strongest_pairs_are_excluded():
     model = GaussianGraphicalModel.chain(8, 0.9)
     moments = column_moments(model.sample(500, random_state=0), assume_centered=False)
     wishes = Constraints(NO_CONSTRAINTS.include, model.edges)
-    path, fit = profile_greedy(moments, 0.05, 0.5, constraints=wishes)
+    path, estimate = profile_greedy(moments, 0.05, 0.5, constraints=wishes)
     assert_granted_everywhere(path, wishes)
     assert {(i, i + 2) for i in range(6)} <= set(tuples(path.graph))
-    theta = fit.theta[: fit.graph.n_edges]
-    assert np.isfinite(theta).all()
+    assert np.isfinite(estimate.theta).all()
 
 
 def test_included_noise_stays():
@@ -183,11 +178,11 @@ def test_included_noise_stays():
 def test_include_everything_or_exclude_everything(p):
     moments = column_moments(np.random.default_rng(0).normal(size=(60, p)), assume_centered=False)
     everything = constraints(all_pairs(p))
-    path, fit = profile_greedy(moments, 0.01, 0.5, constraints=everything)
+    path, estimate = profile_greedy(moments, 0.01, 0.5, constraints=everything)
     assert_granted_everywhere(path, everything)
-    np.testing.assert_allclose(fit.rows.matrix, moments.correlation, atol=1e-9)
+    np.testing.assert_allclose(estimate.covariance(), moments.correlation, atol=1e-9)
     nothing = constraints((), all_pairs(p))
-    path, fit = profile_greedy(moments, 0.01, 0.5, constraints=nothing)
+    path, estimate = profile_greedy(moments, 0.01, 0.5, constraints=nothing)
     assert_granted_everywhere(path, nothing)
     assert path.loss == pytest.approx(p + loss_offset(moments))
 
@@ -219,15 +214,22 @@ def test_fewer_samples_than_variables():
     assert_granted_everywhere(path, wishes)
 
 
-def test_no_pair_comes_twice_where_partial_correlations_are_zero():
-    """The over-dense start takes pairs outside the graph, of which most have no correlation."""
-    S = np.eye(4)
-    S[0, 1] = S[1, 0] = 0.9
-    descent = profile_descent.start(dense_rows(S), np.array([[0, 1]]), 0.1)
-    for exclude in ([], [(0, 2)]):
-        wishes = constraints((), exclude)
-        found = tuples(profile._strongest_pairs(descent.fit, 12, wishes.exclude))
-        assert sorted(found) == sorted(set(all_pairs(4)) - {(0, 1), *exclude})
+def test_no_move_removes_what_is_included_or_adds_what_is_excluded():
+    S, edges = np.corrcoef(np.random.default_rng(0).normal(size=(6, 40))), [(0, 1), (1, 2), (2, 3)]
+    estimate = fitted(S, edges)
+    fit = fit_at(S, estimate.pairs, estimate.diagonal, estimate.theta)
+    wishes = constraints([(1, 2)], [(0, 5), (3, 4)])
+    model = Model(fit, 1e-4, wishes.include, wishes.exclude)
+    added, removed = set(), set()
+    while found := model.moves(1, np.inf):
+        model.rule_out(found[0])
+        added.add(found[0].add)
+        removed.add(found[0].remove)
+    assert {tuples(model.pairs)[a] for a in removed - {NONE}} == {(0, 1), (2, 3)}
+    assert {tuples(model.pairs)[a] for a in added - {NONE}} == set(all_pairs(6)) - {
+        *edges,
+        *tuples(wishes.exclude),
+    }
 
 
 def wishes_near_and_far(free, p, rng):
@@ -242,8 +244,8 @@ def wishes_near_and_far(free, p, rng):
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_blocks(monkeypatch, dense):
-    """Models of blocks, with W as a matrix or as sparse rows."""
+def test_moves_one_by_one(dense):
+    """With W as a matrix or as sparse rows."""
     rng = np.random.default_rng(1)
     groups = block_diag(*[problems.dense_covariance(rng, 10) for _ in range(9)])
     X = problems.normal_sample(rng, groups, 200)
@@ -253,13 +255,9 @@ def test_blocks(monkeypatch, dense):
     wishes = wishes_near_and_far(free.graph, p, rng)
     whole, _ = profile_greedy(moments, threshold, 0.5, constraints=wishes)
     paper, _ = global_greedy(moments, threshold, 0.5, constraints=wishes)
-    monkeypatch.setattr(profile_descent, "WHOLE", 10)
-    monkeypatch.setattr(profile_descent, "BLOCK_NODES", 20)
-    if not dense:
-        monkeypatch.setattr(covariance_rows, "MOST_DENSE", 0)
-        monkeypatch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
-    path, fit = profile_greedy(moments, threshold, 0.5, constraints=wishes)
-    assert fit.rows.is_dense == dense
+    plan = replace(PLAN if dense else SPARSE, max_model_variables=10)
+    path, estimate = profile_greedy(moments, threshold, 0.5, constraints=wishes, plan=plan)
+    assert estimate.is_dense == dense
     assert_granted_everywhere(path, wishes)
     S = moments.correlation
     graphs = (whole.graph, path.graph, paper.edges(threshold))
@@ -276,9 +274,10 @@ def test_sparse_rows_of_many_variables():
     threshold = (np.log(n) + 4 * np.log(p)) / n
     free = GaussianGraphicalModel.chain(p, 0.6).edges
     wishes = wishes_near_and_far(free, p, np.random.default_rng(0))
-    path, fit = profile_greedy(moments, threshold, 0.5, constraints=wishes)
+    plan = replace(PLAN, max_model_variables=256)
+    path, estimate = profile_greedy(moments, threshold, 0.5, constraints=wishes, plan=plan)
     paper, _ = global_greedy(moments, threshold, 0.5, constraints=wishes)
-    assert not fit.rows.is_dense
+    assert not estimate.is_dense
     assert_granted_everywhere(path, wishes)
     F = path.loss + threshold * len(path.graph)
     last = paper[-1]
@@ -286,29 +285,17 @@ def test_sparse_rows_of_many_variables():
     assert len(set(tuples(free)) - set(tuples(wishes.exclude)) - set(tuples(path.graph))) < 10
 
 
-def test_an_included_edge_is_no_reason_to_look_at_its_nodes(monkeypatch):
-    monkeypatch.setattr(profile_descent, "WHOLE", 1)
-    X = np.random.default_rng(0).normal(size=(10_000, 6))
-    S, edges = np.corrcoef(X.T), np.array([[0, 1], [1, 2]])
-    for include, expected in ((edges[:0], [0, 1, 2]), (edges[:1], [1, 2]), (edges, [])):
-        wishes = constraints(tuples(include))
-        descent = profile_descent.start(dense_rows(S), edges, 0.05, wishes)
-        looked_at = [k for k in range(6) if profile_descent._is_interesting(descent, k, 0.05)]
-        assert looked_at == expected
-
-
 # The neighbourhoods
 
 
 @pytest.fixture(params=["correlations", "rows"])
-def route(request, monkeypatch):
-    take_route(request.param, monkeypatch)
-    return request.param
+def plan(request, monkeypatch):
+    return plan_of(request.param, monkeypatch)
 
 
-def neighborhoods(moments, threshold, relative, wishes, gain="profile"):
+def neighborhoods(moments, threshold, relative, wishes, gain="profile", plan=PLAN):
     return neighborhood_greedy(
-        moments, threshold, 0.5, "and", relative, constraints=wishes, gain=gain
+        moments, threshold, 0.5, "and", relative, constraints=wishes, gain=gain, plan=plan
     )
 
 
@@ -354,7 +341,7 @@ def test_nearly_every_node_has_the_best_of_the_sets_that_are_allowed(relative):
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_never_worse_than_the_paper_at_any_threshold(route, relative):
+def test_never_worse_than_the_paper_at_any_threshold(plan, relative):
     better = 0
     for seed in range(80):
         problem = problems.random_problem(seed)
@@ -362,7 +349,7 @@ def test_never_worse_than_the_paper_at_any_threshold(route, relative):
         threshold = problem.threshold * (1.0 if relative else float(np.median(np.diag(S))))
         wishes, moments = random_constraints(seed, p), with_rows(S, problem.n_samples)
         paper, path = (
-            neighborhoods(moments, threshold, relative, wishes, gain)
+            neighborhoods(moments, threshold, relative, wishes, gain, plan=plan)
             for gain in ("coordinate", "profile")
         )
         for here in (threshold, 2 * threshold, 7 * threshold, np.inf):
@@ -381,14 +368,15 @@ def test_never_worse_than_the_paper_at_any_threshold(route, relative):
     assert better > 50
 
 
-def test_forced_neighbors_have_the_steps_of_the_other_search(route):
+def test_forced_neighbors_have_the_steps_of_the_other_search(plan):
     rng = np.random.default_rng(3)
     X = problems.normal_sample(rng, problems.ill_conditioned_covariance(rng, 12), 100)
     moments = column_moments(X, assume_centered=False)
     wishes = random_constraints(3, 12)
     assert len(wishes.include) > 0
     paper, path = (
-        neighborhoods(moments, 0.05, True, wishes, gain) for gain in ("coordinate", "profile")
+        neighborhoods(moments, 0.05, True, wishes, gain, plan=plan)
+        for gain in ("coordinate", "profile")
     )
     for r in range(12):
         forced, _ = lists(wishes, 12, r)
@@ -398,11 +386,11 @@ def test_forced_neighbors_have_the_steps_of_the_other_search(route):
         assert all(np.isfinite(step.score) for step in path.nodes[r][k:])
 
 
-def test_what_is_read_from_the_paths_grants_wishes(route):
+def test_what_is_read_from_the_paths_grants_wishes(plan):
     X = GaussianGraphicalModel.grid(4, 4, 0.2).sample(400, random_state=0)
     moments = column_moments(X, assume_centered=False)
     wishes = constraints([(0, 15), (0, 1)], [(1, 2), (5, 6)])
-    path = neighborhoods(moments, 0.02, True, wishes)
+    path = neighborhoods(moments, 0.02, True, wishes, plan=plan)
     for threshold in (0.02, 0.1, np.inf):
         assert_granted(path.edges(threshold), wishes)
     assert np.array_equal(path.edges(np.inf), wishes.include[np.argsort(wishes.include[:, 1])])
@@ -441,9 +429,8 @@ def test_sets_are_as_large_as_they_say_and_sums_of_squares_right():
     )
     forced, barred = [3, 17, 8], np.array([1, 2, 20])
     for r in (0, 5, 29):
-        rss, sets = subset_search.best_sets(
-            S, r, np.array(forced), (1e-4, 0.0, 1e-9), threading.Event(), 3, barred
-        )
+        moves = np.array(forced)
+        rss, sets = best_subsets(S, r, moves, barred, 3, 1e-4, 0.0, PLAN, lambda: False)
         assert len(rss) > 10
         for k, (value, members) in enumerate(zip(rss, sets, strict=True)):
             assert len(members) == k
@@ -453,22 +440,22 @@ def test_sets_are_as_large_as_they_say_and_sums_of_squares_right():
             assert value == pytest.approx(2 * reference.node_loss(S, r, gamma), abs=1e-12)
 
 
-def test_forced_neighbors_that_determine_a_node_or_each_other(route):
+def test_forced_neighbors_that_determine_a_node_or_each_other(plan):
     X = np.random.default_rng(0).normal(size=(50, 8))
     X[:, 2] = X[:, 0] + X[:, 1]
     X[:, 3] = X[:, 4]
     moments = column_moments(X, assume_centered=False)
     wishes = constraints([(0, 1), (0, 2), (3, 4), (3, 5), (4, 5), (0, 7), (1, 7), (2, 7)])
-    path = neighborhoods(moments, 0.01, True, wishes)
+    path = neighborhoods(moments, 0.01, True, wishes, plan=plan)
     for threshold in (0.01, np.inf):
         assert_granted(path.edges(threshold), wishes)
 
 
-def test_everything_is_barred_or_forced(route):
+def test_everything_is_barred_or_forced(plan):
     X = GaussianGraphicalModel.chain(6, 0.7).sample(100, random_state=0)
     moments = column_moments(X, assume_centered=False)
-    nothing = neighborhoods(moments, 1e-3, True, constraints((), all_pairs(6)))
+    nothing = neighborhoods(moments, 1e-3, True, constraints((), all_pairs(6)), plan=plan)
     assert nothing.nodes.added.size == 0
-    everything = neighborhoods(moments, 1e-3, True, constraints(all_pairs(6)))
+    everything = neighborhoods(moments, 1e-3, True, constraints(all_pairs(6)), plan=plan)
     assert tuples(everything.edges(np.inf)) == all_pairs(6)
     assert everything.nodes.added.size == 30

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import threading
+from dataclasses import replace
 
 import numpy as np
 import problems
@@ -10,25 +11,27 @@ import pytest
 import reference
 from requirements import require_r
 from sklearn.base import clone
-from test_neighborhood_engine import factors, hubs, sample_covariance, take_route, with_rows
+from test_neighborhood_engine import factors, hubs, plan_of, sample_covariance, with_rows
 
 from sparsistent import GaussianGraphicalModel, NeighborhoodGreedy
-from sparsistent.core import candidate_pools, node_search, subset_search
-from sparsistent.core.moments import column_moments, covariance_moments
-from sparsistent.greedy.neighborhood import neighborhood_greedy
+from sparsistent.data.moments import column_moments, covariance_moments
+from sparsistent.engine import node_regressions, subset_search
+from sparsistent.engine.best_subsets import best_subsets
+from sparsistent.plan import PLAN
+from sparsistent.search.neighborhoods import neighborhood_greedy
 
-STOP = threading.Event()
-NO_STEPS = np.zeros(0, np.int64)
+NONE = np.zeros(0, np.int64)
 
 
 @pytest.fixture(params=["correlations", "rows"])
-def route(request, monkeypatch):
-    take_route(request.param, monkeypatch)
-    return request.param
+def plan(request, monkeypatch):
+    return plan_of(request.param, monkeypatch)
 
 
-def search(moments, threshold, relative, gain="profile", nu=0.5, progress=None):
-    return neighborhood_greedy(moments, threshold, nu, "and", relative, progress, gain=gain)
+def search(moments, threshold, relative, gain="profile", progress=None, plan=PLAN):
+    return neighborhood_greedy(
+        moments, threshold, 0.5, "and", relative, progress, gain=gain, plan=plan
+    )
 
 
 def objectives(S, path, threshold):
@@ -88,13 +91,15 @@ def test_nearly_every_node_has_the_best_of_all_sets(relative):
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_never_worse_than_the_paper_at_any_threshold(route, relative):
+def test_never_worse_than_the_paper_at_any_threshold(plan, relative):
     better = 0
     for seed in range(80):
         problem = problems.random_problem(seed)
         S, threshold = problem.covariance, on_scale(problem, relative)
         moments = with_rows(S, problem.n_samples)
-        paper, path = (search(moments, threshold, relative, g) for g in ("coordinate", "profile"))
+        paper, path = (
+            search(moments, threshold, relative, g, plan=plan) for g in ("coordinate", "profile")
+        )
         margin = 1e-6 * (1.0 if relative else np.diag(S))
         for factor in (1.0, 2.0, 7.0, 40.0):
             here = threshold * factor
@@ -108,8 +113,7 @@ def test_the_sums_of_squares_are_those_of_least_squares():
     """After hundreds of additions, removals and swaps."""
     S = covariance_moments(sample_covariance(mixed(0, 200, 40)), 200).correlation
     for r in range(40):
-        limits = 1e-4, 0.0, 1e-9
-        rss, sets = subset_search.best_sets(S, r, NO_STEPS, limits, STOP)
+        rss, sets = best_subsets(S, r, NONE, NONE, 0, 1e-4, 0.0, PLAN, lambda: False)
         assert len(rss) > 15
         assert rss[0] == 1.0
         for k, (value, members) in enumerate(zip(rss, sets, strict=True)):
@@ -233,16 +237,16 @@ def test_at_least_as_good_as_stepwise_regression_in_r(tmp_path):
 
 @pytest.mark.parametrize("noise", [1e-3, 1e-4, 1e-6])
 @pytest.mark.parametrize("relative", [False, True])
-def test_nearly_collinear_columns(route, noise, relative):
+def test_nearly_collinear_columns(plan, noise, relative):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X = factors(seed, 60, 10)
         X = np.hstack([X, X[:, :4] + X[:, 4:8] + noise * rng.normal(size=(60, 4))])
         X = np.hstack([X, X[:, :3] + noise * rng.normal(size=(60, 3))])
         moments, S = column_moments(X, assume_centered=False), sample_covariance(X)
-        path = search(moments, 0.05, relative)
-        paper = search(moments, 0.05, relative, "coordinate")
-        assert path == search(moments, 0.05, relative)
+        path = search(moments, 0.05, relative, plan=plan)
+        paper = search(moments, 0.05, relative, "coordinate", plan=plan)
+        assert path == search(moments, 0.05, relative, plan=plan)
         for r in range(len(S)):
             members = path.neighbors(r, 0.05)
             gram = np.corrcoef(X[:, members].T) if members.size > 1 else np.eye(1)
@@ -254,52 +258,44 @@ def test_nearly_collinear_columns(route, noise, relative):
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 12])
-def test_more_variables_than_samples(route, n):
+def test_more_variables_than_samples(plan, n):
     """A node ends with as many neighbours as determine it, at most; copies count as equal."""
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 30))
-    path = search(column_moments(X, assume_centered=False), 0.01, True)
+    path = search(column_moments(X, assume_centered=False), 0.01, True, plan=plan)
     for node in path.nodes:
         assert node[-1].size <= n - 1
     if n == 2:
         assert [node[0].j for node in path.nodes] == [1, *[0] * 29]
 
 
-SMALL = [
-    (subset_search, "WIDTH", 1),
-    (subset_search, "SLICE_WORK", 100),
-    (subset_search, "TOGETHER", 3),
-]
-
-
-@pytest.mark.parametrize("change", SMALL, ids=lambda change: change[1])
-def test_limits_only_cut_the_work_into_pieces(route, change, monkeypatch):
+@pytest.mark.parametrize("change", [{"entries_per_call": 100}], ids=str)
+def test_limits_only_cut_the_work_into_pieces(plan, change):
     moments = column_moments(hubs(n=300, p=60, degree=45), assume_centered=False)
-    expected = search(moments, 0.03, True)
-    monkeypatch.setattr(*change)
-    assert search(moments, 0.03, True) == expected
+    expected = search(moments, 0.03, True, plan=plan)
+    assert search(moments, 0.03, True, plan=replace(plan, **change)) == expected
 
 
 def few_threads(monkeypatch, threads):
-    for module in (node_search, candidate_pools, subset_search):
+    for module in (node_regressions, subset_search):
         monkeypatch.setattr(module, "blas_threads", lambda: threads)
 
 
-def test_any_number_of_threads_finds_the_same(route, monkeypatch):
+def test_any_number_of_threads_finds_the_same(plan, monkeypatch):
     moments = column_moments(mixed(0, 100, 80), assume_centered=False)
     paths = []
     for threads in (1, 2, 3):
         few_threads(monkeypatch, threads)
-        paths.append(search(moments, 0.1, True))
+        paths.append(search(moments, 0.1, True, plan=plan))
     assert paths[0] == paths[1] == paths[2]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_progress_and_interrupts(route, threads, monkeypatch):
+def test_progress_and_interrupts(plan, threads, monkeypatch):
     few_threads(monkeypatch, threads)
     moments = column_moments(hubs(), assume_centered=False)
     calls = []
-    path = search(moments, 0.02, True, progress=lambda *call: calls.append(call))
+    path = search(moments, 0.02, True, progress=lambda *call: calls.append(call), plan=plan)
     assert calls == sorted(calls)
     assert calls[-1] == (320, 320)
 
@@ -309,30 +305,40 @@ def test_progress_and_interrupts(route, threads, monkeypatch):
 
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        search(moments, 0.02, True, progress=interrupt)
+        search(moments, 0.02, True, progress=interrupt, plan=plan)
     assert threading.active_count() == before
-    assert search(moments, 0.02, True) == path
+    assert search(moments, 0.02, True, plan=plan) == path
 
 
 def test_a_stopped_search_returns():
-    stop = threading.Event()
-    stop.set()
-    rss, sets = subset_search.best_sets(np.eye(3), 0, NO_STEPS, (0.1, 0.0, 1e-9), stop)
-    assert (rss, sets) == ([], [])
+    S = np.corrcoef(mixed(0, 200, 40).T)
+    plan = replace(PLAN, entries_per_call=0)
+    whole, stopped = (
+        best_subsets(S, 0, NONE, NONE, 0, 1e-4, 0.0, plan, lambda stop=stop: stop)
+        for stop in (False, True)
+    )
+    assert len(stopped[0]) <= 2 < len(whole[0])
+
+
+def test_moves_that_add_a_variable_twice_are_refused():
+    for moves in ([0], [1, 1], [2]):
+        with pytest.raises(ValueError, match=f"moves must not add {moves[-1]}"):
+            best_subsets(
+                np.eye(3), 0, np.array(moves), np.array([2]), 0, 0.1, 0.0, PLAN, lambda: False
+            )
 
 
 def test_few_candidates_are_enough_where_correlation_is_local(monkeypatch):
     X = GaussianGraphicalModel.grid(8, 8, 0.2).sample(600, random_state=0)
     moments = column_moments(X, assume_centered=False)
     expected = search(moments, 0.04, True)
-    take_route("rows", monkeypatch)
-    few = search(moments, 0.04, True)
+    plan = plan_of("rows", monkeypatch)
+    few = search(moments, 0.04, True, plan=plan)
     pairs, all_pairs = edge_set(few.nodes.pairs(0.04)), edge_set(expected.nodes.pairs(0.04))
     assert len(all_pairs) > 150
     assert len(pairs ^ all_pairs) <= 1
     # With room for a node's own neighbours only.
-    monkeypatch.setattr(subset_search, "MOST_CANDIDATES", 1)
-    least = search(moments, 0.04, True)
+    least = search(moments, 0.04, True, plan=replace(plan, max_profile_candidates=1))
     assert len(edge_set(least.edges(0.04)) ^ edge_set(expected.edges(0.04))) <= 1
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from problems import random_problem
 
 from sparsistent import AbsoluteThreshold, FixedGraph, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.moments import covariance_moments
-from sparsistent.greedy.constraints import Constraints
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.neighborhood import neighborhood_greedy
+from sparsistent.data.moments import covariance_moments
+from sparsistent.search.constraints import Constraints
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import neighborhood_greedy
 
 settings.register_profile(
     "sparsistent",

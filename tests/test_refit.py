@@ -1,7 +1,7 @@
 """The estimate on a fixed graph: closed forms, R's implementations, the slow reference."""
 
-import copy
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import problems
@@ -11,13 +11,13 @@ from requirements import require_r
 from scipy import sparse
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.likelihood import Certificate
-from sparsistent.core.newton import newton
-from sparsistent.greedy import refit
-from sparsistent.greedy.covariance_rows import dense_rows
-from sparsistent.greedy.estimate import estimate, fit_graph
-from sparsistent.greedy.global_greedy import search
-from sparsistent.greedy.refit import delete_edge, insert_edge
+from sparsistent.data.moments import covariance_moments
+from sparsistent.engine import estimate as engine
+from sparsistent.engine.estimates import dense_estimate, polished
+from sparsistent.engine.precision import Certificate
+from sparsistent.engine.solve import NoEstimateError, solve
+from sparsistent.plan import PLAN
+from sparsistent.search.global_greedy import global_greedy
 
 
 def random_graph(rng, p, density=0.35):
@@ -97,19 +97,18 @@ def test_edges_may_come_and_go(seed):
     rng = np.random.default_rng(seed)
     p = 8
     S = random_correlation(rng, p)
-    fit = fit_graph(dense_rows(S), [])
+    fit = dense_estimate(S, 0.1)
     present = set()
     for _ in range(40):
         i, j = sorted(rng.choice(p, 2, replace=False).tolist())
         if (i, j) in present:
-            ends = np.sort(fit.graph.ends[: fit.graph.n_edges], axis=1)
-            delete_edge(fit, int(np.flatnonzero((ends == (i, j)).all(axis=1))[0]))
+            fit.delete(i, j)
             present.remove((i, j))
         else:
-            insert_edge(fit, i, j)
+            fit.insert(i, j)
             present.add((i, j))
-        loss, W = fit.loss, fit.rows.matrix
-        sparse_precision, certificate = estimate(copy.deepcopy(fit))
+        loss, W = fit.loss, fit.covariance()
+        sparse_precision, certificate = polished(fit)
         precision = sparse_precision.toarray()
         assert certificate <= 1e-8
         np.testing.assert_allclose(W, np.linalg.inv(precision), atol=1e-8)
@@ -181,14 +180,14 @@ def test_more_variables_than_samples():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_newton_agrees_with_the_rows(seed):
+def test_the_solver_agrees_with_the_rows(seed):
     rng = np.random.default_rng(seed)
     p = 10
     S = random_correlation(rng, p)
     edges = np.array(random_graph(rng, p, density=0.5))
-    start = np.eye(p)
-    precision, mismatch = newton(S, edges[:, 0], edges[:, 1], start)
-    assert mismatch < 1e-10
+    solution = solve(p, edges, S[tuple(edges.T)])
+    precision = solution.precision(edges).toarray()
+    assert solution.residual < 1e-10
     np.testing.assert_allclose(precision, precomputed(edges, S).precision_, rtol=1e-6, atol=1e-6)
 
 
@@ -217,15 +216,52 @@ def test_nearly_collinear_columns_are_certified_or_refused(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_components_too_large_for_newton(seed, monkeypatch):
+def test_with_and_without_a_factor_of_the_hessian(seed):
+    """Products alone come to the same estimate, from any start and any W, or refuse."""
+    rng = np.random.default_rng(seed)
+    noise = 10.0 ** rng.uniform(-3, -0.5)
+    X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 10)) + noise * rng.normal(size=(30, 10))
+    S = np.corrcoef(X.T)
+    path, fit = global_greedy(covariance_moments(S, 30), 0.01, 0.5)
+    edges = path.edges(path.threshold)
+    sample = S[tuple(edges.T)]
+    begin = fit.diagonal, fit.precision.toarray()[tuple(edges.T)]
+    indefinite = np.ones(10), np.full(len(edges), 2.0)
+    expected = solve(10, edges, sample, begin, fit.covariance())
+    assert expected.residual < 1e-8
+    products = replace(PLAN, max_direct_entries=0)
+    for start, W, plan in [
+        (None, None, PLAN),
+        (indefinite, None, PLAN),
+        (indefinite, fit.covariance(), PLAN),
+        (begin, sparse.csr_array(fit.covariance()), PLAN),
+        (begin, fit.covariance(), products),
+        (None, None, products),
+    ]:
+        try:
+            solution = solve(10, edges, sample, start, W, plan)
+        except NoEstimateError:
+            assert plan is products
+            assert noise < 0.1
+            continue
+        np.testing.assert_allclose(solution.values, expected.values, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_components_that_are_not_solved_as_a_whole(seed, monkeypatch):
     """Rows alone come to the same estimate, or refuse; no edge is ever inserted twice."""
     rng = np.random.default_rng(seed)
     noise = 10.0 ** rng.uniform(-3, -0.5)
     X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 10)) + noise * rng.normal(size=(30, 10))
     S = np.corrcoef(X.T)
-    expected, _ = search(dense_rows(S), 0.01, 0.5)
-    monkeypatch.setattr(refit, "MOST_ENTRIES", 5)
-    path, _ = search(dense_rows(S), 0.01, 0.5)
+    moments = covariance_moments(S, 30)
+    expected, _ = global_greedy(moments, 0.01, 0.5)
+
+    def refuse(*args, **others):
+        raise NoEstimateError(0, [])
+
+    monkeypatch.setattr(engine, "solve", refuse)
+    path, _ = global_greedy(moments, 0.01, 0.5)
     end = len(path) if path.obstacle is not None else len(expected)
     assert [(s.added, s.i, s.j) for s in path] == [(s.added, s.i, s.j) for s in expected][:end]
     if noise > 0.1:

@@ -23,9 +23,9 @@ from sparsistent import (
     Rule,
     StARS,
 )
-from sparsistent.core.moments import column_moments
-from sparsistent.greedy.graph_sequence import GraphSequence
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.data.moments import column_moments
+from sparsistent.search.graph_sequence import GraphSequence
+from sparsistent.search.units import SoftThreshold
 from sparsistent.selection import RULES
 from sparsistent.selection.empirical_bayes import learn_strengths
 from sparsistent.selection.problem import Problem
@@ -444,6 +444,22 @@ def test_ebic_goes_on_where_the_refit_earns_more_than_the_gain():
     assert ends == [0.01, 0.005]
 
 
+def test_ebic_ends_a_path_whose_criterion_has_risen_too_far():
+    """With far fewer samples than variables; the path is the beginning of that without an end."""
+    data = GaussianGraphicalModel.chain(150, 0.6).sample(60, random_state=0)
+    model = GlobalGreedy("ebic", gain="coordinate").fit(data)
+    path, curve = model.path_, model.selection_
+    charge = ebic_edge_threshold(60, 150, 0.5)
+    longer = GlobalGreedy(charge / 2, gain="coordinate").fit(data).path_
+    assert path.steps == longer.steps[: len(path)]
+    assert path.threshold == longer.steps[len(path)].score < min(path.thresholds()[:-1])
+    n_edges = len(path.edges(path.threshold))
+    rise = (curve.criterion[-1] - curve.criterion.min()) / (60 * charge)
+    assert rise > max(10.0, 0.1 * len(model.edges_))
+    assert len(model.edges_) < n_edges < 250
+    assert path.threshold > charge / 2
+
+
 # Empirical Bayes
 
 
@@ -612,6 +628,24 @@ def test_bounded_stars_finds_the_same_with_shorter_paths():
         full = GlobalGreedy(StARS(random_state=seed)).fit(data)
         bounded = GlobalGreedy(StARS(random_state=seed, bounded=True)).fit(data)
         assert bounded.threshold_ == full.threshold_
+
+
+def test_two_subsamples_say_where_all_of_them_pass_beta(monkeypatch):
+    """Their instability, times 2(1 − 1/N), is without bias: no subsample runs much too far."""
+    ends = []
+
+    def counted(problem, rows, threshold):
+        ends.append(threshold)
+        return problem.part(rows).graphs(threshold)
+
+    monkeypatch.setattr("sparsistent.selection.stars._part_graphs", counted)
+    data = GaussianGraphicalModel.chain(60, 0.5).sample(400, random_state=1)
+    told = []
+    rule = StARS(random_state=0, bounded=True)
+    model = GlobalGreedy(rule, callback=lambda *report: told.append(report)).fit(data)
+    assert len(set(ends[-18:])) == 1
+    assert 0.85 * model.threshold_ < ends[-1] <= model.threshold_
+    assert ("subsamples", 18, 18) in told
 
 
 def test_size_of_subsamples():

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,17 +10,17 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from sparsistent import GlobalGreedy
-from sparsistent.core import rounded, rounding, screening
-from sparsistent.core.moments import (
+from sparsistent.data import products, quantised, screening
+from sparsistent.data.moments import (
     LEAST_VARIANCE,
-    KnownPairs,
     column_moments,
     covariance_moments,
     tile_side,
     upper_tiles,
 )
-from sparsistent.core.pairs import UNKNOWN, products
-from sparsistent.core.screening import product_error, screen, strong_pairs
+from sparsistent.data.products import PairProducts
+from sparsistent.data.screening import product_error, screen, strong_pairs
+from sparsistent.plan import PLAN
 
 
 def table(n, p, seed=0, factor=0.0):
@@ -37,7 +36,7 @@ def unit_rows(rows):
 def every_product(unit):
     i, j = np.triu_indices(len(unit), 1)
     s = np.empty(i.size)
-    products(unit, i, j, s)
+    PairProducts(unit).fill(i, j, s)
     return i, j, s
 
 
@@ -51,20 +50,17 @@ def assert_same_pairs(unit, cutoff, found):
     np.testing.assert_allclose(found.s, s[strong], rtol=0, atol=1e-15)
 
 
-@pytest.fixture
-def small_tiles(monkeypatch):
-    monkeypatch.setattr(screening, "tile_side", lambda n: 7)
+# Quantised rows are used for cutoffs as small as can be.
+USUAL_TILES = replace(PLAN, max_relative_error=0.99)
+SMALL_TILES = replace(USUAL_TILES, entries_per_call=4 * 7**2)
+# None: products of floats. Tiles of quantised rows have whole panels.
+METHODS = [None, *(method for method in range(5) if products.is_available(method))]
 
 
-# None: products of floats. Rounded rows count in panels.
-WAYS = [None, *(way for way in range(5) if rounded.has(way))]
-
-
-@pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
-    """Each way to multiply that this processor has, used for cutoffs as small as it can be."""
-    monkeypatch.setattr(rounding, "WAYS", () if request.param is None else (request.param,))
-    monkeypatch.setattr(screening, "LARGEST_ROUNDING", 0.99)
+@pytest.fixture(params=METHODS)
+def method(request, monkeypatch):
+    """Each method of multiplying that this processor has."""
+    monkeypatch.setattr(quantised, "METHODS", () if request.param is None else (request.param,))
     return request.param
 
 
@@ -155,6 +151,17 @@ def test_large_finite_numbers_are_not_taken_for_infinite():
     np.testing.assert_allclose(moments.scale, 1e308)
 
 
+@pytest.mark.parametrize("first", [1.7e308, -1.7e308])
+def test_means_of_the_largest_numbers_are_finite(first):
+    """Differences from the first value, twice as large, overflow."""
+    X = np.full((5, 1), -first)
+    X[0] = first
+    moments = column_moments(X, assume_centered=False)
+    np.testing.assert_allclose(moments.location, -0.6 * first, rtol=1e-15)
+    np.testing.assert_allclose(moments.scale, 0.8 * abs(first), rtol=1e-15)
+    assert np.isfinite(moments.unit).all()
+
+
 @pytest.mark.parametrize("p", [1, 2, 1023, 1024, 1025, 2100])
 def test_the_dense_matrix_is_symmetric(p):
     X = table(20, p, factor=0.5)
@@ -198,20 +205,20 @@ def test_a_tile_is_a_fraction_of_a_second(n):
 @pytest.mark.parametrize(
     ("n", "p"), [(2, 9), (5, 40), (60, 7), (60, 8), (200, 100), (33, 1), (33, 2)]
 )
-@pytest.mark.usefixtures("small_tiles", "way")
+@pytest.mark.usefixtures("method")
 def test_strong_pairs_are_those_of_brute_force(n, p, factor):
     unit = column_moments(table(n, p, seed=n, factor=factor), assume_centered=False).unit
     for cutoff in (0.0, 1e-9, 1e-4, 0.05, 0.3, 0.9, 1.0, 2.0):
-        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
+        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1, plan=SMALL_TILES))
 
 
 @pytest.mark.parametrize("p", [1024, 1025, 1500])
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("method")
 def test_strong_pairs_on_tiles_of_the_usual_size(p):
     X = table(100, p)
     X[:, ::7] += 0.8 * X[:, [3]]
     unit = column_moments(X, assume_centered=False).unit
-    assert_same_pairs(unit, 0.35, strong_pairs(unit, 0.35))
+    assert_same_pairs(unit, 0.35, strong_pairs(unit, 0.35, plan=USUAL_TILES))
 
 
 @settings(max_examples=60, deadline=None)
@@ -222,14 +229,14 @@ def test_strong_pairs_on_tiles_of_the_usual_size(p):
     cutoff=st.floats(1e-7, 1.0),
     side=st.integers(1, 12),
     factor=st.sampled_from([0.0, 1.0]),
-    ways=st.sampled_from([(), *((way,) for way in WAYS[1:])]),
+    methods=st.sampled_from([(), *((method,) for method in METHODS[1:])]),
 )
-def test_strong_pairs_of_random_tables(seed, n, p, cutoff, side, factor, ways):
+def test_strong_pairs_of_random_tables(seed, n, p, cutoff, side, factor, methods):
     unit = column_moments(table(n, p, seed, factor), assume_centered=False).unit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screening, "tile_side", lambda n: side)
-        patch.setattr(rounding, "WAYS", ways)
-        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
+        patch.setattr(quantised, "METHODS", methods)
+        plan = replace(PLAN, entries_per_call=4 * side**2)
+        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1, plan=plan))
 
 
 def rows_near(cutoff, n, offsets, seed=0):
@@ -242,11 +249,11 @@ def rows_near(cutoff, n, offsets, seed=0):
 
 
 @pytest.mark.parametrize(("n", "cutoff"), [(400, 0.2), (400, 0.011), (400, 1e-4)])
-@pytest.mark.usefixtures("small_tiles", "way")
+@pytest.mark.usefixtures("method")
 def test_pairs_within_rounding_of_the_cutoff(n, cutoff):
     offsets = [0, 1e-15, -1e-15, 1e-14, -1e-14, 1e-12, -1e-12, 1e-9, -1e-9, 1e-6, -1e-6] * 3
     unit = rows_near(cutoff, n, offsets)
-    found = strong_pairs(unit, cutoff, most=1)
+    found = strong_pairs(unit, cutoff, most=1, plan=SMALL_TILES)
     assert_same_pairs(unit, cutoff, found)
     m = len(offsets)
     pairs = set(zip(found.i.tolist(), found.j.tolist(), strict=True))
@@ -269,56 +276,59 @@ def test_no_bound_holds_for_very_long_rows():
 
 
 def test_each_precision_is_used_where_it_belongs(monkeypatch):
-    monkeypatch.setattr(rounding, "WAYS", ())
+    monkeypatch.setattr(quantised, "METHODS", ())
     kinds = []
-    scan = screening.kernels.scan_tile
+    bounds = screening.np.nextafter
 
-    def noting(tile, *others):
-        kinds.append(tile.dtype)
-        return scan(tile, *others)
+    def noting(number, towards):
+        kinds.append(number.dtype)
+        return bounds(number, towards)
 
-    monkeypatch.setattr(screening.kernels, "scan_tile", noting)
     unit = column_moments(table(100, 20), assume_centered=False).unit
     for cutoff in (0.3, 1e-5):
-        assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
-    assert kinds == [np.float32, np.float64]
+        with monkeypatch.context() as patch:
+            patch.setattr(screening.np, "nextafter", noting)
+            found = strong_pairs(unit, cutoff, most=1)
+        assert_same_pairs(unit, cutoff, found)
+    assert kinds == [np.float32] * 2 + [np.float64] * 2
 
 
-def test_rounded_rows_are_used_where_they_belong(monkeypatch):
-    monkeypatch.setattr(rounding, "WAYS", (rounded.BYTES_PLAINLY, rounded.PAIRS_PLAINLY))
+def test_quantised_rows_are_used_where_they_belong(monkeypatch):
+    portable = (products.PORTABLE_INT8, products.PORTABLE_INT16)
+    monkeypatch.setattr(quantised, "METHODS", portable)
     used = []
-    scan = rounded.scan
 
-    def noting(rows, *others):
-        used.append(rows[0])
-        return scan(rows, *others)
+    def noting(*arguments, **options):
+        rows = quantised.quantised_rows(*arguments, **options)
+        used.append(None if rows is None else rows.panels.method)
+        return rows
 
-    monkeypatch.setattr(screening.rounded, "scan", noting)
+    monkeypatch.setattr(screening, "quantised_rows", noting)
     unit = column_moments(table(100, 20), assume_centered=False).unit
     for cutoff in (0.3, 0.01, 1e-5):
         assert_same_pairs(unit, cutoff, strong_pairs(unit, cutoff, most=1))
-    assert used == [rounded.BYTES_PLAINLY, rounded.PAIRS_PLAINLY]
+    assert used == [*portable, None]
 
 
-@pytest.mark.usefixtures("small_tiles", "way")
+@pytest.mark.usefixtures("method")
 def test_threads_change_nothing():
     unit = column_moments(table(80, 150, factor=0.3), assume_centered=False).unit
     results = []
     for threads in (1, 2, 3):
         with threadpool_limits(threads, user_api="blas"):
-            results.append(strong_pairs(unit, 0.25, most=1))
+            results.append(strong_pairs(unit, 0.25, most=1, plan=SMALL_TILES))
     assert results[0].i.size > 100
     for result in results[1:]:
-        for one, other in zip(results[0][:3], result[:3], strict=True):
+        for one, other in zip(results[0], result, strict=True):
             assert np.array_equal(one, other)
 
 
-@pytest.mark.usefixtures("small_tiles", "way")
+@pytest.mark.usefixtures("method")
 def test_one_thread_where_blas_has_one(monkeypatch):
-    monkeypatch.setattr("sparsistent.core.threads.ThreadPoolExecutor", None)
+    monkeypatch.setattr("sparsistent.threads.ThreadPoolExecutor", None)
     unit = column_moments(table(80, 50), assume_centered=False).unit
     with threadpool_limits(1, user_api="blas"):
-        assert_same_pairs(unit, 0.2, strong_pairs(unit, 0.2, most=1))
+        assert_same_pairs(unit, 0.2, strong_pairs(unit, 0.2, most=1, plan=SMALL_TILES))
 
 
 def test_strong_pairs_of_a_memory_map(tmp_path):
@@ -327,60 +337,60 @@ def test_strong_pairs_of_a_memory_map(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures("small_tiles")
-def test_progress_in_the_calling_thread(threads, way):
+def test_progress_in_the_calling_thread(threads, method):
     calls = []
-    p = 40 if way is None else 32 * 6
+    p = 40 if method is None else 32 * 6
     unit = column_moments(table(50, p), assume_centered=False).unit
 
     def progress(done, total):
         calls.append((done, total, threading.current_thread()))
 
     with threadpool_limits(threads, user_api="blas"):
-        strong_pairs(unit, 0.3, most=1, progress=progress)
+        strong_pairs(unit, 0.3, most=1, progress=progress, plan=SMALL_TILES)
     total = 6 * 7 // 2
     assert calls == [(k, total, threading.current_thread()) for k in range(1, total + 1)]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures("small_tiles")
-def test_a_dense_table_is_given_up_early(threads, way):
-    p = 200 if way is None else 1000
+def test_a_dense_table_is_given_up_early(threads, method):
+    p = 200 if method is None else 1000
     unit = column_moments(table(50, p, factor=3.0), assume_centered=False).unit
     calls = []
     with threadpool_limits(threads, user_api="blas"):
-        assert strong_pairs(unit, 0.3, progress=lambda *count: calls.append(count)) is None
+        found = strong_pairs(
+            unit, 0.3, progress=lambda *count: calls.append(count), plan=SMALL_TILES
+        )
+    assert found is None
     assert calls[-1][0] <= 0.1 * calls[-1][1]
 
 
-@pytest.mark.usefixtures("small_tiles", "way")
+@pytest.mark.usefixtures("method")
 def test_the_limit_is_a_share_of_all_pairs():
     unit = column_moments(table(50, 40), assume_centered=False).unit
-    share = strong_pairs(unit, 0.3, most=1).i.size / (40 * 39 / 2)
+    share = strong_pairs(unit, 0.3, most=1, plan=SMALL_TILES).i.size / (40 * 39 / 2)
     assert 0 < share < 0.2
-    assert strong_pairs(unit, 0.3, most=share * 1.001) is not None
-    assert strong_pairs(unit, 0.3, most=share * 0.999) is None
+    assert strong_pairs(unit, 0.3, most=share * 1.001, plan=SMALL_TILES) is not None
+    assert strong_pairs(unit, 0.3, most=share * 0.999, plan=SMALL_TILES) is None
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures("small_tiles")
-def test_an_interrupt_ends_the_threads(threads, way, monkeypatch):
+def test_an_interrupt_ends_the_threads(threads, method, monkeypatch):
     unit = column_moments(table(50, 150), assume_centered=False).unit
     scanned = []
-    module, name = (screening.kernels, "scan_tile") if way is None else (rounded, "scan")
-    scan = getattr(module, name)
+    name = "_scan_of_floats" if method is None else "_scan_of_quantised"
+    scan_of = getattr(screening, name)
 
     def noting(*arguments):
-        scanned.append(threading.current_thread())
-        return scan(*arguments)
+        scan = scan_of(*arguments)
+        return lambda tile: scanned.append(threading.current_thread()) or scan(tile)
 
     def interrupt(done, total):
         if done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, name, noting)
+    monkeypatch.setattr(screening, name, noting)
     with threadpool_limits(threads, user_api="blas"), pytest.raises(KeyboardInterrupt):
-        strong_pairs(unit, 0.3, most=1, progress=interrupt)
+        strong_pairs(unit, 0.3, most=1, progress=interrupt, plan=SMALL_TILES)
     assert (threading.main_thread() in scanned) == (threads == 1)
     assert not any(thread.is_alive() for thread in scanned if thread is not threading.main_thread())
 
@@ -389,10 +399,11 @@ def test_an_interrupt_ends_the_threads(threads, way, monkeypatch):
 
 
 def collinear_pair(moments):
-    """By directions; the correlations of few variables must find one, too."""
-    with mock.patch.object(screening, "FEW", 0):
-        found = screening.collinear_pair(moments)
-    assert (found is None) == (screening.collinear_pair(moments) is None)
+    """By projections; the correlations must have one, too."""
+    found = screening.collinear_pair(moments)
+    if moments.scale.size <= 500:
+        assert moments.correlation.size
+        assert (found is None) == (screening.collinear_pair(moments) is None)
     return found
 
 
@@ -507,59 +518,32 @@ def test_rows_that_start_alike(n):
     assert collinear_pair(column_moments(X, assume_centered=False))[:2] == (100, 250)
 
 
-# Pairs that are remembered
+# Correlations of pairs
 
 
-@pytest.mark.parametrize("count", [0, 1, 1000])
-def test_pairs_are_remembered(count):
-    rng = np.random.default_rng(0)
-    keys = rng.choice(10**12, 2 * count, replace=False).astype(np.int64)
-    s, known = rng.normal(size=count), KnownPairs()
-    # In one go or one by one, in any order.
-    known.add(keys[: count // 2], s[: count // 2])
-    for k in range(count // 2, count):
-        known.add(keys[k : k + 1], s[k : k + 1])
-    others = KnownPairs(8)
-    others.add_all(known)
-    for pairs in (known, others):
-        found = pairs.of(keys)
-        assert (found[count:] == UNKNOWN).all()
-        there = found[:count] != UNKNOWN
-        assert there.mean() >= 0.98 if count else True
-        assert np.array_equal(found[:count][there], s[there])
-
-
-@pytest.mark.parametrize("step", [1, 2, 45, 2026, 5042, 10_001, 2**20, 3 * 2**30])
-def test_pairs_at_regular_distances_are_remembered(step):
-    keys = (np.arange(2000)[:, None] * step + [1, 2, 71, 72]).ravel()
-    known = KnownPairs()
-    known.add(keys, np.ones(keys.size))
-    assert (known.of(keys) == 1).mean() >= 0.98
-
-
-def test_what_many_know_takes_no_more_room():
-    known, others = KnownPairs(), KnownPairs()
-    others.add(np.arange(1000), np.linspace(0, 1, 1000))
-    known.add_all(others)
-    room = len(known.table)
-    for _ in range(5):
-        known.add_all(others)
-    assert len(known.table) == room
-
-
-def test_each_pair_is_made_once(monkeypatch):
+def test_correlations_of_pairs():
     moments = column_moments(table(30, 6), assume_centered=False)
-    asked, make = [], screening._products
-    monkeypatch.setattr(
-        screening,
-        "_products",
-        lambda unit, i, j, threads: asked.append(i.size) or make(unit, i, j, threads),
-    )
     i, j = np.array([0, 1, 0, 2]), np.array([3, 4, 3, 5])
     s = screening.correlations_of(moments, i, j)
     np.testing.assert_allclose(s, (moments.unit @ moments.unit.T)[i, j], rtol=1e-14)
-    assert np.array_equal(screening.correlations_of(moments, i, j), s)
-    assert asked == [3]
+    assert not moments.has_all
+    assert np.array_equal(
+        screening.correlations_of(covariance_moments(moments.correlation, 30), i, j),
+        moments.correlation[i, j],
+    )
+
+
+@pytest.mark.parametrize("n", [100, 30_000])
+def test_threads_do_not_change_the_correlations_of_pairs(n):
+    """BLAS itself would share long rows among its threads, and sum in another order."""
+    unit = column_moments(table(n, 40), assume_centered=False).unit
+    i, j = np.triu_indices(40, 1)
+    plan, results = replace(PLAN, entries_per_call=7 * n), []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"):
+            results.append(screening.products_of_pairs(PairProducts(unit), i, j, threads, plan))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 def test_a_larger_cutoff_is_read_from_what_was_found():

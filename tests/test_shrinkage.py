@@ -1,10 +1,12 @@
 """Shrinkage and sample weights: the same algorithms on other moments."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from fits import SPARSE
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.covariance import OAS, ledoit_wolf_shrinkage
@@ -20,12 +22,14 @@ from sparsistent import (
     StARS,
     compare_graphs,
 )
-from sparsistent.core.moments import shrunk
-from sparsistent.core.tables import Table
-from sparsistent.estimators.base import fit_on
-from sparsistent.greedy import covariance_rows, neighborhood
-from sparsistent.greedy.units import SoftThreshold
-from sparsistent.selection import cross_validation, held_out
+from sparsistent.data.moments import shrunk
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import estimate_with
+from sparsistent.plan import PLAN
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import neighborhood_greedy
+from sparsistent.search.units import SoftThreshold
+from sparsistent.selection import cross_validation, held_out, searches
 from sparsistent.selection.held_out import HeldOut, held_out_shrinkage
 
 CHAIN = GaussianGraphicalModel.chain(8, 0.6)
@@ -87,13 +91,13 @@ def test_where_correlations_do_not_fit(monkeypatch, combine):
     """Shrunk tables are never multiplied out: the same result from their rows."""
     truth = GaussianGraphicalModel.chain(30, 0.6)
     table = truth.sample(200, random_state=0)
+    from_rows = partial(neighborhood_greedy, plan=replace(PLAN, max_correlation_bytes=0))
     for estimator in (GlobalGreedy(), NeighborhoodGreedy(combine=combine)):
         model = clone(estimator).set_params(shrinkage=0.2, gain="coordinate")
         plain = clone(model).fit(table)
         with monkeypatch.context() as patch:
-            patch.setattr(covariance_rows, "MOST_DENSE", 5)
-            patch.setattr(covariance_rows, "MOST_CANDIDATES", 1.0)
-            patch.setattr(neighborhood, "CORRELATION_BYTES", 0)
+            patch.setattr(searches, "global_greedy", partial(global_greedy, plan=SPARSE))
+            patch.setattr(searches, "neighborhood_greedy", from_rows)
             thin = clone(model).set_params(sparse_output=True).fit(table)
             assert "correlation" not in vars(thin._moments_)
         assert np.array_equal(thin.edges_, plain.edges_)
@@ -223,8 +227,8 @@ def test_held_out_scores():
     train, test = Table(X[:200]), Table(X[200:])
     for share in (0.0, 0.3):
         moments = shrunk(train.moments(), share)
-        fit = fit_on(moments, CHAIN.edges)
-        score = HeldOut(moments, test.moments()).score(fit)
+        estimate = estimate_with(moments, CHAIN.edges)
+        score = HeldOut(moments, test.moments()).score(estimate)
         model = FixedGraph(CHAIN.edges, shrinkage=share).fit(X[:200])
         assert score == pytest.approx(model.score(X[200:]), abs=1e-7)
 
@@ -279,7 +283,7 @@ def test_an_edge_must_pay_for_itself():
         # Each share has the larger graph but one, which is not the best without the charge.
         seen.append(moments.shrinkage)
         is_small = len(set(seen)) == 2
-        recorder(fit_on(moments, CHAIN.edges if is_small else more))
+        recorder(estimate_with(moments, CHAIN.edges if is_small else more))
 
     share = held_out_shrinkage(Table(X), run, list(KFold(5).split(X)))
     assert share == sorted(set(seen), reverse=True)[1]

@@ -8,11 +8,10 @@ from sklearn.base import clone
 from sklearn.covariance import graphical_lasso
 
 from sparsistent import GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core.moments import column_moments
-from sparsistent.greedy.constraints import Constraints
-from sparsistent.greedy.refit import precision_matrix
-from sparsistent.greedy.soft import COMPLETE, SoftSearch, ladder, soft_estimate
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.data.moments import column_moments
+from sparsistent.search.constraints import Constraints
+from sparsistent.search.soft import COMPLETE, SoftSearch, ladder, soft_estimate
+from sparsistent.search.units import SoftThreshold
 
 MODEL = GaussianGraphicalModel.random(12, 3, 0.2, random_state=0)
 X = MODEL.sample(150, random_state=0)
@@ -38,11 +37,11 @@ def test_two_variables():
     moments = moments_of(GaussianGraphicalModel.chain(2, 0.5).sample(100, random_state=0))
     r = moments.correlation[0, 1]
     search = SoftSearch(moments)
-    assert search.lower(1.1 * r).graph.n_edges == 0
-    fit = search.lower(0.2)
-    W = np.linalg.inv(precision_matrix(fit).toarray())
+    assert search.lower(1.1 * r).n_edges == 0
+    estimate = search.lower(0.2)
+    W = np.linalg.inv(estimate.precision.toarray())
     np.testing.assert_allclose(W, [[1.0, r - 0.2], [r - 0.2, 1.0]], rtol=1e-9)
-    assert fit.loss == pytest.approx(2.0 + np.linalg.slogdet(W)[1])
+    assert estimate.loss == pytest.approx(2.0 + np.linalg.slogdet(W)[1])
 
 
 @pytest.mark.parametrize("threshold", [1e-4, 3e-3, 0.05, 0.3])
@@ -74,11 +73,11 @@ def test_the_estimate_does_not_depend_on_the_way():
     slow, fast = SoftSearch(moments), SoftSearch(moments)
     for penalty in np.geomspace(0.9, 0.05, 60):
         slow.lower(penalty)
-    one, two = (search.lower(0.05, 1e-10).graph.pairs() for search in (slow, fast))
+    one, two = (search.lower(0.05, 1e-10).edges for search in (slow, fast))
     assert np.array_equal(one, two)
     assert slow.violation(0.05) < 1e-9
     np.testing.assert_allclose(
-        *(precision_matrix(search.fit).toarray() for search in (slow, fast)), atol=1e-8
+        *(search.estimate.precision.toarray() for search in (slow, fast)), atol=1e-8
     )
 
 
@@ -87,8 +86,8 @@ def test_only_some_pairs():
     moments, search = moments_of(X), SoftSearch(moments_of(X))
     search.lower(0.02)
     search.restrict(MODEL.edges)
-    fit = search.lower(0.02, 1e-10)
-    edges = set(map(tuple, fit.graph.pairs().tolist()))
+    estimate = search.lower(0.02, 1e-10)
+    edges = set(map(tuple, estimate.edges.tolist()))
     assert edges <= set(map(tuple, MODEL.edges.tolist()))
     found, precision, _ = soft_estimate(moments, SoftThreshold(4e-4), pairs=MODEL.edges)
     penalty = SoftThreshold(4e-4).penalty

@@ -1,15 +1,23 @@
 """Threads of linear algebra: limited where that is faster, and given back."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.core import moments, threads
-from sparsistent.core.threads import all_blas_threads, blas_threads, one_blas_thread
+from sparsistent import (
+    FixedGraph,
+    GaussianGraphicalModel,
+    GlobalGreedy,
+    NeighborhoodGreedy,
+    threads,
+)
+from sparsistent.data import moments
 from sparsistent.estimators import base
+from sparsistent.plan import PLAN
+from sparsistent.threads import all_blas_threads, blas_threads, one_blas_thread
 
 
 def threads_now():
@@ -67,8 +75,8 @@ def test_many_at_once_give_the_threads_back():
     assert threads_now() == before
 
 
-@pytest.mark.parametrize("large_product", [0, 10**9])
-def test_large_products_use_all_threads(large_product, before, monkeypatch):
+@pytest.mark.parametrize("entries", [4 * 16**2, PLAN.entries_per_call])
+def test_products_of_several_tiles_use_all_threads(entries, before, monkeypatch):
     used, products = [], moments._products
 
     def spy(unit):
@@ -76,9 +84,9 @@ def test_large_products_use_all_threads(large_product, before, monkeypatch):
         return products(unit)
 
     monkeypatch.setattr(moments, "_products", spy)
-    monkeypatch.setattr(moments, "LARGE_PRODUCT", large_product)
+    monkeypatch.setattr(moments, "PLAN", replace(PLAN, entries_per_call=entries))
     GlobalGreedy().fit(GaussianGraphicalModel.chain(30, 0.5).sample(300, random_state=0))
-    assert used == [{1} if large_product else before]
+    assert used == [{1} if entries == PLAN.entries_per_call else before]
     assert threads_now() == before
 
 

@@ -1,5 +1,6 @@
 """A fit is set whole or not at all, makes large matrices when asked, and says what ran."""
 
+import dataclasses
 import inspect
 import os
 import pickle
@@ -7,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,8 +24,9 @@ from sparsistent import (
     NeighborhoodGreedy,
     bootstrap,
 )
-from sparsistent.core import factorisation
-from sparsistent.estimators import progress
+from sparsistent.engine import precision as precisions
+from sparsistent.estimators import base, progress
+from sparsistent.plan import PLAN, Plan
 
 CHAIN = GaussianGraphicalModel.chain(120, 0.5)
 X = CHAIN.sample(400, random_state=0)
@@ -139,8 +142,8 @@ def test_threads_that_fit_one_estimator():
 @pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
 def test_dense_matrices_are_made_on_first_access(make, monkeypatch):
     sizes = []
-    zeros = factorisation._zeros
-    monkeypatch.setattr(factorisation, "_zeros", lambda *size: sizes.append(size) or zeros(*size))
+    zeros = precisions._zeros
+    monkeypatch.setattr(precisions, "_zeros", lambda *size: sizes.append(size) or zeros(*size))
     model = make().fit(X)
     model.score(X)
     model.to_frame()
@@ -177,19 +180,18 @@ def test_the_covariance_is_the_inverse(truth, sparse_output):
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_both_ways_to_invert_agree(share, monkeypatch):
+def test_both_ways_to_invert_agree(share):
     precision = GaussianGraphicalModel.grid(14, 14, 0.22).sparse_precision.tocsr()
     expected = np.linalg.inv(precision.toarray())
-    monkeypatch.setattr(factorisation, "SPARSE_FACTOR", share)
-    monkeypatch.setattr(factorisation, "PIECE", 1000)
-    inverse = factorisation.inverse_by_components(precision)
+    plan = replace(PLAN, max_factor_density=share, solve_columns=7)
+    inverse = precisions.inverse_by_components(precision, plan)
     np.testing.assert_allclose(inverse, expected, atol=1e-12)
     assert np.array_equal(inverse, inverse.T)
 
 
 def test_a_matrix_that_does_not_fit_names_the_way_out(monkeypatch):
     model = GlobalGreedy().fit(X)
-    monkeypatch.setattr(factorisation, "_physical_memory", lambda: 1000.0)
+    monkeypatch.setattr(precisions, "_physical_memory", lambda: 1000.0)
     for attribute in ("precision_", "covariance_"):
         with pytest.raises(MemoryError, match=r"120 variables takes.*sparse_output=True"):
             getattr(model, attribute)
@@ -277,6 +279,27 @@ def test_progress_appears_on_a_terminal_after_some_seconds(
     bootstrap(FixedGraph([(0, 1)]), X[:, :5], n_resamples=4, random_state=0, verbose=verbose)
     assert ("resamples" in stream.text) == shown
     assert ("search" in stream.text) == ("correlations" in stream.text) == False  # noqa: E712
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallPlan(Plan):
+    block: int = 64
+    tolerance: float = 1e-9
+
+
+def test_details_show_the_size_and_every_tuned_number(monkeypatch, capsys):
+    monkeypatch.setattr(base, "PLAN", SmallPlan())
+    size = [f"p = {X.shape[1]} variables\n", f"n = {len(X)} samples\n"]
+    for estimator in (GlobalGreedy(), NeighborhoodGreedy(), FixedGraph(CHAIN.edges)):
+        estimator.set_params(verbose=1).fit(X)
+        assert "tolerance" not in capsys.readouterr().err
+        estimator.set_params(verbose=2, correlation="kendall").fit(X)
+        lines = capsys.readouterr().err.splitlines(keepends=True)
+        # Before it, a whole line: the bar of the correlations.
+        start = lines.index(size[0])
+        assert lines[start : start + 2] == size
+        assert {"block = 64\n", "tolerance = 1e-09\n"} <= set(lines[start + 2 :])
+    assert SmallPlan().describe(3, None).startswith("p = 3 variables\nn = unknown samples\n")
 
 
 def test_no_error_stream_is_no_error(monkeypatch):

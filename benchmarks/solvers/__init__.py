@@ -66,3 +66,22 @@ SEARCHES = (
     Solver("GlobalGreedy after correlations", "global_search.py"),
     Solver("NeighborhoodGreedy after correlations", "neighborhood_search.py"),
 )
+# Our calls as users type them, and the option that never makes a dense matrix, for comparison.
+DEFAULTS = (
+    Solver("GlobalGreedy()", "default_global.py", threaded=True),
+    Solver("GlobalGreedy(sparse_output=True)", "sparse_global.py", threaded=True),
+    Solver("NeighborhoodGreedy()", "default_nodes.py", threaded=True),
+)
+# For tables with heavy tails, with missing values, and for resamples.
+BY_RANKS = (
+    Solver("SciPy's spearmanr alone", "scipy_spearman.py", floor=True, largest=2_000),
+    Solver('GlobalGreedy(correlation="spearman")', "global_spearman.py", threaded=True),
+    Solver('GlobalGreedy(correlation="kendall")', "global_kendall.py", threaded=True),
+    Solver('GlobalGreedy(correlation="nonparanormal")', "global_nonparanormal.py", threaded=True),
+    Solver("huge npn, mb, RIC", "huge_npn_mb_ric.R", "R", "huge"),
+)
+WITH_HOLES = (Solver('GlobalGreedy(missing="em")', "global_em.py", threaded=True),)
+RESAMPLES = (
+    Solver("bootstrap, 100 resamples", "bootstrap_global.py"),
+    Solver("graphical_lasso, 100 resamples", "bootstrap_graphical_lasso.py", penalized=True),
+)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from sparsistent.estimators.global_greedy import GlobalGreedy
     from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
     from sparsistent.explorer import explore
-    from sparsistent.greedy.units import (
+    from sparsistent.models import GaussianGraphicalModel
+    from sparsistent.scores import compare_graphs
+    from sparsistent.search.units import (
         AbsoluteThreshold,
         ProfileThreshold,
         SoftThreshold,
         TestedThreshold,
     )
-    from sparsistent.models import GaussianGraphicalModel
-    from sparsistent.scores import compare_graphs
     from sparsistent.selection import CV, EBIC, FDR, FWER, Auto, Paper, Rule, StARS
     from sparsistent.uncertainty import bootstrap, edge_intervals, stability_selection
 
@@ -49,14 +49,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AbsoluteThreshold": "sparsistent.greedy.units",
+    "AbsoluteThreshold": "sparsistent.search.units",
     "FixedGraph": "sparsistent.estimators.fixed_graph",
     "GaussianGraphicalModel": "sparsistent.models",
     "GlobalGreedy": "sparsistent.estimators.global_greedy",
     "NeighborhoodGreedy": "sparsistent.estimators.neighborhood_greedy",
-    "ProfileThreshold": "sparsistent.greedy.units",
-    "SoftThreshold": "sparsistent.greedy.units",
-    "TestedThreshold": "sparsistent.greedy.units",
+    "ProfileThreshold": "sparsistent.search.units",
+    "SoftThreshold": "sparsistent.search.units",
+    "TestedThreshold": "sparsistent.search.units",
     "bootstrap": "sparsistent.uncertainty",
     "compare_graphs": "sparsistent.scores",
     "edge_intervals": "sparsistent.uncertainty",

@@ -107,6 +107,10 @@ def _parse_estimator(estimator: Any, parameter: str) -> IndexedGraph:
         return _parse_matrix(precision, names, parameter)
     pairs = np.asarray(estimator.edges_, np.int64).reshape(-1, 2)
     values = np.asarray(precision[tuple(pairs.T)]).ravel()
+    if getattr(estimator, "n_factors_", 0):
+        # Edges are those given hidden factors.
+        B = estimator.loadings_
+        values = values + np.sum(B[pairs[:, 0]] * B[pairs[:, 1]], axis=1)
     return IndexedGraph(parameter, pairs, _signs(-values), precision.shape[0], names)
 
 

@@ -19,7 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, diags_array, issparse, tril
 from scipy.sparse.linalg import eigsh, splu
 
-from sparsistent.core.lazy import cached_property
+from sparsistent.lazy import cached_property
 from sparsistent.networks import moral_precision
 
 FloatArray = npt.NDArray[np.float64]

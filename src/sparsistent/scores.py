@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_array
 
-from sparsistent.core.factorisation import factorise
-from sparsistent.core.likelihood import invert
+from sparsistent.engine.precision import factorise
 from sparsistent.graph_columns import (
     Integers,
     PlacedGraph,
@@ -25,6 +24,7 @@ from sparsistent.graph_columns import (
     reject_different,
 )
 from sparsistent.graph_kinds import parse_graph
+from sparsistent.linear_algebra import invert
 from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:

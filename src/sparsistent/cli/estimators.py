@@ -8,7 +8,7 @@ import sparsistent
 from sparsistent.cli.options import MOMENTS, SEARCH, THRESHOLD, Option
 from sparsistent.cli.session import UsageError
 from sparsistent.estimators.base import GraphEstimator
-from sparsistent.greedy.units import ThresholdInUnit
+from sparsistent.search.units import ThresholdInUnit
 from sparsistent.selection import RULES, Paper, Rule
 
 METHODS = {
@@ -35,10 +35,11 @@ def make_estimator(options: dict[str, Any], graphs: dict[str, Pairs]) -> GraphEs
     """
     kind = getattr(sparsistent, METHODS[options["method"]])
     accepted = signature(kind).parameters
-    given = {option.name: _value(option, options) for option in (*SEARCH, *MOMENTS)}
+    given = {option.name: option_value(option, options) for option in (*SEARCH, *MOMENTS)}
     given |= graphs
     for option in (*SEARCH, *MOMENTS):
-        is_set = given[option.name] not in (option.default, None)
+        default = option_value(option, {option.name: option.default})
+        is_set = given[option.name] not in (default, None)
         if option.name not in accepted and option.name != "method" and is_set:
             raise UsageError(
                 f"{option.flag} does not go with --method {options['method']}; leave one out"
@@ -101,8 +102,16 @@ def _number(text: str) -> float:
     return units[match[1]](number) if match[1] else number
 
 
-def _value(option: Option, options: dict[str, Any]) -> Any:
+def option_value(option: Option, options: dict[str, Any]) -> Any:
+    """The value of an option as the estimator takes it."""
     value = options[option.name]
+    if option.name == "n_factors" and value != "auto":
+        try:
+            return int(value)
+        except ValueError:
+            raise UsageError(
+                f"--n-factors must be a whole number or auto, but is {value!r}"
+            ) from None
     if option.name == "shrinkage" and value is not None:
         try:
             return float(value)

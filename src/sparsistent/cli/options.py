@@ -68,6 +68,7 @@ SEARCH = _panel(
            "All pairs at once, each variable on the others, or a graph that is known.", "global"),
     Option("backward_factor", float, "The paper's ν: when an edge is removed again.", 0.5),
     Option("gain", ("auto", "coordinate", "profile"), "What an edge is worth.", "auto"),
+    Option("n_factors", str, "Hidden factors of many variables: a number or auto.", "0"),
     Option("combine", ("or", "and"), "How neighborhoods are joined.", "or"),
     Option("include", str, "Edges that are in the graph: CSV with source and target, GraphML.",
            metavar="FILE"),

@@ -15,11 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.factorisation import dense_copy, factorise, inverse_by_components
-from sparsistent.core.likelihood import Certificate
-from sparsistent.core.moments import Array, Moments, shrunk
-from sparsistent.core.tables import PartError, Table
-from sparsistent.core.threads import one_blas_thread
+from sparsistent.data.moments import Array, Moments, shrunk
+from sparsistent.data.table import PartError, Table
+from sparsistent.engine.precision import Certificate, dense_copy, factorise, inverse_by_components
+from sparsistent.engine.solve import NoEstimateError
 from sparsistent.estimators.input import (
     column_names,
     describe_dependence,
@@ -30,12 +29,10 @@ from sparsistent.estimators.input import (
     reject_collinear,
 )
 from sparsistent.estimators.labels import node_names
-from sparsistent.estimators.progress import Progress, Verbose, reporting
+from sparsistent.estimators.progress import Progress, Verbose, progress_bar, reporting
 from sparsistent.estimators.shrinkage import FORMULAS, formula_shrinkage
-from sparsistent.greedy.covariance_rows import rows_for_graph
-from sparsistent.greedy.estimate import fit_graph
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError
 from sparsistent.optional import optional_import
+from sparsistent.plan import PLAN
 from sparsistent.selection.held_out import (
     Recorder,
     folds_of,
@@ -43,6 +40,7 @@ from sparsistent.selection.held_out import (
     rows_to_hold_out,
 )
 from sparsistent.selection.rules import Number
+from sparsistent.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -129,17 +127,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__ = self._parameters_alone()
         worker = copy(self)
         worker._validate_params()
-        with reporting(self.verbose, self.callback) as report:
+        bar = progress_bar(self.verbose)
+        with reporting(bar, self.callback) as report:
             moments, table = worker._read(X, sample_weight, report)
-            try:
-                with threads_for(moments):
-                    worker._fit_moments(moments, table, report)
-            except PartError as error:
-                raise ValueError(
-                    "no variance is left in some of the rows that are drawn or held out of "
-                    f"{listed(column_names(worker), error.columns)}; drop these columns, or choose "
-                    "a threshold and a shrinkage that need no part of the rows"
-                ) from error
+            if bar is not None:
+                bar.show(PLAN.describe(moments.scale.size, moments.n_samples))
+            worker._fit_read(moments, table, report)
         if worker.certificate_ > CERTIFIED:
             warnings.warn(
                 f"the estimate misses the sample by {float(worker.certificate_):.2g} on its graph "
@@ -150,6 +143,20 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         fitted = {name: value for name, value in vars(worker).items() if _is_fitted(name)}
         self.__dict__ = self._parameters_alone() | fitted
         return self
+
+    def _fit_read(
+        self, moments: Moments, table: Table | None, report: Progress | None = None
+    ) -> None:
+        """The fit to what was read."""
+        try:
+            with threads_for(moments):
+                self._fit_moments(moments, table, report)
+        except PartError as error:
+            raise ValueError(
+                "no variance is left in some of the rows that are drawn or held out of "
+                f"{listed(column_names(self), error.columns)}; drop these columns, or choose "
+                "a threshold and a shrinkage that need no part of the rows"
+            ) from error
 
     def _parameters_alone(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not _is_fitted(name)}
@@ -202,7 +209,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         self._precision_ = precision.copy()
         self._precision_.data /= moments.scale[i] * moments.scale[j]
         # What is made of the estimate when it is asked for.
-        self._made_: dict[str, Array] = {}
+        self._made_: dict[str, Any] = {}
 
     @property
     def precision_(self) -> Any:
@@ -226,7 +233,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
             for row, unit in zip(covariance, scale, strict=True):
                 row *= unit * scale
             self._made_["covariance"] = covariance
-        return self._made_["covariance"]
+        return self._made_["covariance"]  # type: ignore[no-any-return]
 
     def _dependence(self, error: NoEstimateError) -> str:
         return describe_dependence(column_names(self), error.node, error.neighbors)
@@ -383,8 +390,3 @@ def _is_fitted(name: str) -> bool:
 def threads_for(moments: Moments) -> AbstractContextManager[None]:
     """Linear algebra on one thread where matrices are small: more would wait for each other."""
     return one_blas_thread() if moments.scale.size <= SMALL else nullcontext()
-
-
-def fit_on(moments: Moments, edges: Any) -> FittedGraph:
-    """The estimate on a graph, at unit variances."""
-    return fit_graph(rows_for_graph(moments), edges.tolist())

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sparsistent.graph_columns import object_array
 from sparsistent.graph_kinds import parse_graph
-from sparsistent.greedy.constraints import Constraints
+from sparsistent.search.constraints import Constraints
 
 
 def edge_indices(

@@ -3,14 +3,14 @@
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from sparsistent.core.moments import Moments
-from sparsistent.core.tables import Table
-from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage, fit_on
+from sparsistent.data.moments import Moments
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import estimate_with
+from sparsistent.engine.solve import NoEstimateError, estimate_on
+from sparsistent.estimators.base import Correlation, GraphEstimator, Missing, Shrinkage
 from sparsistent.estimators.edges import edge_indices
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.refit import NoEstimateError
 from sparsistent.selection.held_out import Recorder
 
 
@@ -98,4 +98,4 @@ class FixedGraph(GraphEstimator):
     def _record(self, moments: Moments, recorder: Recorder) -> None:
         edges = edge_indices(self.edges, column_names(self))
         with suppress(NoEstimateError):
-            recorder(fit_on(moments, edges))
+            recorder(estimate_with(moments, edges))

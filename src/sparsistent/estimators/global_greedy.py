@@ -1,27 +1,25 @@
 """The global greedy estimator."""
 
-from dataclasses import replace
-from typing import Any
+from numbers import Integral
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
-from sparsistent.core.moments import Moments
+from sparsistent.data.moments import Moments
+from sparsistent.engine.estimates import are_all_correlated
+from sparsistent.estimators.base import Correlation, Missing, Shrinkage
 from sparsistent.estimators.greedy_search import GreedySearch
-from sparsistent.greedy.covariance_rows import are_all_correlated
-from sparsistent.greedy.neighborhood import Gain
-from sparsistent.greedy.profile import Limits
-from sparsistent.greedy.profile_descent import WHOLE
-from sparsistent.selection.rules import Rule
+from sparsistent.estimators.hidden_factors import HiddenFactors
+from sparsistent.estimators.progress import Progress, Verbose
+from sparsistent.plan import PLAN
+from sparsistent.search.neighborhoods import Gain
+from sparsistent.selection.rules import Number, Rule
 from sparsistent.selection.searches import GlobalSearch
 from sparsistent.selection.thresholds import profile_gain
 
-# For judging edges a search with profile gains is thorough up to so many of them, and makes moves
-# up to so many. Ten common factors of 200 variables, with 1,000 edges, took 58 s without limits.
-THOROUGH_EDGES = 256
-DESCENT_EDGES = 512
 
-
-class GlobalGreedy(GreedySearch):
+class GlobalGreedy(HiddenFactors):
     """Sparse precision matrix by forward-backward greedy search over all pairs of variables.
 
     Each round adds the pair that lowers the Gaussian loss tr(ΘS) − log det Θ most, refits, and
@@ -52,14 +50,17 @@ class GlobalGreedy(GreedySearch):
     gain : {"auto", "coordinate", "profile"}, default="auto"
         What an edge is worth. "coordinate" is the paper's: the loss falls by moving one entry of
         the precision. With "profile" all other entries follow, for edges that come as for those
-        that go; edges are swapped, too, and from an over-dense graph the search cuts back. It looks
-        for the graph that minimises L + ε|E|, starts at the paper's result and never ends with
-        more than that: better, and slower, where variables are strongly correlated. "auto" is
-        "profile" where there are at most 256 variables, at least twice as many samples, and some
-        variable of which the others explain more than four fifths; and for the rule "auto", which
-        judges edges by profile gains, unless there are more than 256 variables of which most pairs
-        are correlated. Otherwise it is "coordinate". What ran is in ``gain_``. "cv" makes no use of
-        gains.
+        that go, and edges are swapped, too. It looks for the graph that minimises L + ε|E|, and
+        starts at neighbourhoods, with up to 64 variables also at the paper's result: better where
+        variables are strongly correlated. "auto" is "profile" where there are at most 1,024
+        variables of which others explain more than four fifths of one; and for the rule "auto",
+        which judges edges by profile gains, unless there are more than 1,024 variables of which
+        most pairs are correlated. Otherwise it is "coordinate". What ran is in ``gain_``. "cv"
+        makes no use of gains.
+    n_factors : int or "auto", default=0
+        Hidden factors: variables that were not observed and that many observed ones depend on, such
+        as the market of stocks. Without them, such a graph fills with edges. The graph is then the
+        one given the factors. "auto" finds the number, by an extended BIC.
     include, exclude : sequence of pairs or graph, default=()
         Edges that are in the graph from the start and stay, and pairs that never become edges: by
         column index or name, or a graph as :class:`FixedGraph` takes it.
@@ -88,7 +89,7 @@ class GlobalGreedy(GreedySearch):
         makes no dense matrix of all pairs in any case, unless most of them are correlated.
     verbose : int or "auto", default="auto"
         1 shows a progress bar on the error stream, 0 none; "auto" shows one where that stream is a
-        terminal and the fit takes longer than two seconds.
+        terminal and the fit takes longer than two seconds. 2 also shows the tuned numbers in use.
     callback : callable, optional
         Called now and then as ``callback(stage, done, total)`` with a stage such as "search".
         An exception that it raises ends the fit.
@@ -96,20 +97,29 @@ class GlobalGreedy(GreedySearch):
     Attributes
     ----------
     precision_ : ndarray or sparse array of shape (n_features, n_features)
-        Exactly zero off the graph. As an array it is made when it is first asked for.
+        Exactly zero off the graph. As an array it is made when it is first asked for. With hidden
+        factors it is K − BB', the precision of the observed variables alone: K, their precision
+        given the factors, is exactly zero off the graph, and B is ``loadings_``. What is said of
+        edges is said of K, as in ``to_frame()`` and ``to_networkx()``.
     covariance_ : ndarray of shape (n_features, n_features)
         The inverse of ``precision_``, made when it is first asked for.
     edges_ : int ndarray of shape (n_edges, 2)
         The graph: pairs i < j of column indices, sorted.
     location_ : ndarray of shape (n_features,)
         Column means.
+    n_factors_ : int
+        The number of hidden factors.
+    loadings_ : ndarray of shape (n_features, n_factors)
+        Minus the entries of the precision between columns and hidden factors that have variance one
+        given all columns, those that explain most first. ``loadings_to_frame()`` has them by name.
     shrinkage_ : float
         The shrinkage used.
     n_effective_ : float or None
         The number of independent Gaussian rows of equal weight whose correlations are as noisy as
         these: what rules take as the number of samples. Less than the number of rows with weights,
         missing values, ranks, autocorrelated rows, or tails that are clearly heavy in several
-        columns at once; else equal to it. ``n_samples`` where X is a covariance.
+        columns at once, and by one with each hidden factor; else equal to it. ``n_samples`` where X
+        is a covariance.
     threshold_ : float
         The threshold used. Passed as ``threshold``, with ``shrinkage_`` as ``shrinkage``, it gives
         the same graph: "auto", "fwer", "fdr" and "cv" choose numbers with a unit,
@@ -144,27 +154,62 @@ class GlobalGreedy(GreedySearch):
     [[0, 1], [1, 2], [2, 3], [3, 4]]
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **GreedySearch._parameter_constraints,
+        "n_factors": [Number(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        threshold: float | str | Rule = "auto",
+        backward_factor: float = 0.5,
+        *,
+        gain: Literal["auto", "coordinate", "profile"] = "auto",
+        n_factors: int | Literal["auto"] = 0,
+        include: Any = (),
+        exclude: Any = (),
+        correlation: Correlation = "pearson",
+        missing: Missing = "error",
+        shrinkage: Shrinkage = None,
+        assume_centered: bool = False,
+        autocorrelated: bool = False,
+        covariance: str | None = None,
+        n_samples: int | None = None,
+        sparse_output: bool = False,
+        verbose: Verbose = "auto",
+        callback: Progress | None = None,
+    ) -> None:
+        super().__init__(
+            threshold,
+            backward_factor,
+            gain=gain,
+            include=include,
+            exclude=exclude,
+            correlation=correlation,
+            missing=missing,
+            shrinkage=shrinkage,
+            assume_centered=assume_centered,
+            autocorrelated=autocorrelated,
+            covariance=covariance,
+            n_samples=n_samples,
+            sparse_output=sparse_output,
+            verbose=verbose,
+            callback=callback,
+        )
+        self.n_factors = n_factors
+
     def _search(self, gain: Gain) -> GlobalSearch:
         return GlobalSearch(float(self.backward_factor), self._constraints(), gain)
 
     def _judges(self, moments: Moments, *, thorough: bool) -> tuple[GlobalSearch, ...]:
         if self.gain == "coordinate":
             return ()
-        fast = self._search("coordinate")
-        if moments.scale.size > WHOLE:
-            return () if are_all_correlated(moments) else (fast,)
-        limits = Limits(THOROUGH_EDGES if thorough else 0, DESCENT_EDGES)
-        return fast, replace(self._search("profile"), limits=limits)
+        p = moments.scale.size
+        is_dense = p > 1 and are_all_correlated(moments)
+        if p <= PLAN.max_model_variables and (thorough or is_dense):
+            return (self._search("profile"),)
+        return () if is_dense else (self._search("coordinate"),)
 
     @staticmethod
     def _profile_threshold(threshold: Any) -> Any:
         return np.where(np.isfinite(threshold), profile_gain(threshold), threshold)
-
-    def _check(self, rule: Rule | None, moments: Moments) -> None:
-        super()._check(rule, moments)
-        n, p = moments.n_samples, moments.scale.size
-        if self.gain == "profile" and n is not None and n <= p <= WHOLE and not self.shrinkage:
-            raise ValueError(
-                f"gain='profile' needs more samples than variables, but X has {n} and {p}: the "
-                "loss of dense graphs would have no bound; set gain='coordinate', or shrinkage="
-            )

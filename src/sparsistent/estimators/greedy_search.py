@@ -14,29 +14,28 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.likelihood import Certificate, invert
-from sparsistent.core.moments import LEAST_VARIANCE, Moments
-from sparsistent.core.tables import Table
+from sparsistent.data.moments import LEAST_VARIANCE, Moments
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import Estimate, estimate_with, polished
+from sparsistent.engine.precision import Certificate
+from sparsistent.engine.solve import NoEstimateError, estimate_on
 from sparsistent.estimators.base import (
     Correlation,
     GraphEstimator,
     Missing,
     Shrinkage,
-    fit_on,
     threads_for,
 )
 from sparsistent.estimators.edges import read_constraints
 from sparsistent.estimators.input import column_names
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.constraints import Constraints
-from sparsistent.greedy.estimate import change_graph, estimate
-from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.neighborhood import Gain
-from sparsistent.greedy.nested_path import NestedPath
-from sparsistent.greedy.path import GraphPath
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError
-from sparsistent.greedy.soft import SoftPath, ladder, soft_estimate
-from sparsistent.greedy.units import (
+from sparsistent.linear_algebra import invert
+from sparsistent.plan import PLAN
+from sparsistent.search.constraints import Constraints
+from sparsistent.search.neighborhoods import Gain, smallest_residual_variance
+from sparsistent.search.path import GraphPath
+from sparsistent.search.soft import SoftPath, ladder, soft_estimate
+from sparsistent.search.units import (
     ProfileThreshold,
     SoftThreshold,
     TestedThreshold,
@@ -46,15 +45,16 @@ from sparsistent.selection import RULES
 from sparsistent.selection.cross_validation import CV
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.held_out import Recorder
+from sparsistent.selection.nested_path import NestedPath
 from sparsistent.selection.problem import Problem, Search
 from sparsistent.selection.rules import Number, Rule
+from sparsistent.selection.thresholds import ebic_edge_threshold
 
+Pair = tuple[int, int]
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
-# gain="auto" is "profile" for up to so many variables with so many samples each, one of which keeps
-# less than 1/STEEP of its variance given the others: there the paper's search errs, and there are
-# enough samples to tell.
-FEW_VARIABLES = 256
+# gain="auto" is "profile" where some variable keeps less than 1/STEEP of its variance given others:
+# given all of them where there are so many samples for each variable, else given its neighbours.
 SAMPLES_EACH = 2
 STEEP = 5.0
 
@@ -275,7 +275,7 @@ class GreedySearch(GraphEstimator):
         include = self._constraints().include
         try:
             if len(include):
-                fit_on(moments, include)
+                estimate_with(moments, include)
         except NoEstimateError as error:
             raise ValueError(
                 f"no estimate exists on the edges to include: {self._dependence(error)} in this "
@@ -290,11 +290,11 @@ class GreedySearch(GraphEstimator):
                 *_, fit = problem.search.soft_fits(moments, np.array(ladder(threshold)))
             else:
                 path = _judged_path(problem, threshold) or problem.run(threshold)[0]
-                fit = fit_on(moments, path.edges(threshold))
+                fit = estimate_with(moments, path.edges(threshold))
             recorder(fit)
 
     def _read_path(
-        self, moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
+        self, moments: Moments, path: GraphPath, threshold: float, fit: Estimate | None = None
     ) -> None:
         """Set the result at a threshold, or raise an error with one at which there is a result."""
         try:
@@ -308,7 +308,7 @@ class GreedySearch(GraphEstimator):
         self._set_result(moments, path, threshold, *found)
 
     def _estimate_at(
-        self, moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
+        self, moments: Moments, path: GraphPath, threshold: float, fit: Estimate | None = None
     ) -> tuple[Any, sparse.csr_array, Certificate]:
         """The edges at a threshold, the precision on them and its certificate."""
         if not isinstance(threshold, SoftThreshold):
@@ -348,8 +348,10 @@ def _judged_path(problem: Problem, threshold: float) -> NestedPath | None:
 def _is_steep(moments: Moments) -> bool:
     """Whether others determine some variable so well that only a thorough search will do."""
     n, p = moments.n_samples, moments.scale.size
-    if n is None or n < SAMPLES_EACH * p or p > FEW_VARIABLES:
+    if n is None or p > PLAN.max_model_variables:
         return False
+    if n < SAMPLES_EACH * p:
+        return smallest_residual_variance(moments, ebic_edge_threshold(n, p, 0.5)) < 1.0 / STEEP
     try:
         steepest = float(invert(moments.correlation).diagonal().max())
     except np.linalg.LinAlgError:
@@ -394,7 +396,7 @@ def choose(rule: Rule, problem: Problem) -> Selection:
 
 
 def _estimate_at(
-    moments: Moments, path: GraphPath, threshold: float, fit: FittedGraph | None = None
+    moments: Moments, path: GraphPath, threshold: float, fit: Estimate | None = None
 ) -> tuple[Any, sparse.csr_array, Certificate]:
     """The edges at a threshold, the precision on them and its certificate.
 
@@ -402,10 +404,13 @@ def _estimate_at(
     """
     edges = path.edges(threshold)
     if fit is not None and getattr(path, "obstacle", None) is None:
-        changes = _differences(fit, edges)
-        if len(changes) <= MOST_CHANGES * len(edges):
-            change_graph(fit, changes)
-            return edges, *estimate(fit)
+        gone, new = _differences(fit.edges, edges)
+        if len(gone) + len(new) <= MOST_CHANGES * len(edges):
+            for i, j in gone:
+                fit.delete(i, j)
+            for i, j in new:
+                fit.insert(i, j)
+            return edges, *polished(fit)
     return edges, *estimate_on(moments, edges)
 
 
@@ -429,11 +434,9 @@ def _usable_threshold(moments: Moments, path: GraphPath) -> float:
     return type(path.threshold)(usable)
 
 
-def _differences(fit: FittedGraph, edges: Any) -> list[tuple[int, int, bool]]:
-    """Which edges go and come on the way from an estimate's graph to another."""
-    pairs = fit.graph.pairs()
-    if np.array_equal(pairs, edges):
-        return []
-    present, wanted = set(map(tuple, pairs.tolist())), set(map(tuple, edges.tolist()))
-    gone, new = sorted(present - wanted), sorted(wanted - present)
-    return [*((i, j, False) for i, j in gone), *((i, j, True) for i, j in new)]
+def _differences(edges: Any, wanted: Any) -> tuple[list[Pair], list[Pair]]:
+    """Which edges are to be deleted from a graph and inserted into it to have another."""
+    if np.array_equal(edges, wanted):
+        return [], []
+    present, others = ({(i, j) for i, j in pairs.tolist()} for pairs in (edges, wanted))
+    return sorted(present - others), sorted(others - present)

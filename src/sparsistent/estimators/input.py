@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from sparsistent.core.incomplete import NoLikelihoodError, pair_sizes
-from sparsistent.core.moments import Array, Moments, covariance_moments
-from sparsistent.core.repair import smallest_eigenvalue
-from sparsistent.core.screening import collinear_pair
-from sparsistent.core.tables import Table, repaired
-from sparsistent.core.threads import one_blas_thread
+from sparsistent.data.missing import NoLikelihoodError, pair_sizes
+from sparsistent.data.moments import Array, Moments, covariance_moments
+from sparsistent.data.repair import smallest_eigenvalue
+from sparsistent.data.screening import collinear_pair
+from sparsistent.data.table import Table, repaired
 from sparsistent.estimators.labels import column_names, compare_labels, keep_labels, listed
 from sparsistent.estimators.progress import Progress
 from sparsistent.estimators.table_kinds import (
@@ -23,12 +22,14 @@ from sparsistent.estimators.table_kinds import (
     is_pandas,
     table_values,
 )
+from sparsistent.threads import one_blas_thread
 
 __all__ = [
     "column_names",
     "describe_dependence",
     "listed",
     "read_covariance",
+    "read_moments",
     "read_numbers",
     "read_rows",
     "read_table",
@@ -63,12 +64,24 @@ def read_table(
         table = table.without(weight == 0)
     if estimator.missing != "error":
         table = _read_incomplete(table, names)
+    return read_moments(estimator, table, report), table
+
+
+def read_moments(
+    estimator: Any, table: Table, report: Progress | None = None, *, with_noise: bool = True
+) -> Moments:
+    """Moments of a table that has been read, or of some of its rows.
+
+    How noisy correlations are is measured if that matters.
+    """
+    names = column_names(estimator)
     try:
         moments = table.moments(report)
     except NoLikelihoodError as error:
         raise ValueError(
             f"missing='em' finds no estimate: {names[error.column]!r} has no variance left given "
-            "the other columns; drop it, find more samples, or set missing='pairwise'"
+            "the other columns; drop it if they determine it, find more samples if they are few "
+            "for so many columns with missing values, or set missing='pairwise'"
         ) from error
     if not (np.isfinite(moments.location) & np.isfinite(moments.scale)).all():
         _reject_not_finite(
@@ -80,13 +93,15 @@ def read_table(
     # Where correlations are repaired, columns that are one and the same would no longer be.
     if moments.unit is None and not estimator.shrinkage:
         reject_collinear(moments, names)
+    if not with_noise:
+        return repaired(moments)
     # A fork while linear algebra has several threads would wait for them for ever.
     with one_blas_thread():
         factors = table.noise_factors(moments)
-    moments = replace(repaired(moments), noise_factor=factors.product)
+    moments = replace(repaired(moments, report), noise_factor=factors.product)
     if table.correlation == "pearson" and factors.tails >= DUBIOUS_TAILS:
         _warn_of_tails(moments)
-    return moments, table
+    return moments
 
 
 def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
@@ -254,7 +269,7 @@ def _warn_of_tails(moments: Moments) -> None:
         "choose the threshold take that number (n_effective_); set correlation='nonparanormal', "
         "which such rows disturb less, or see 'Effective number of samples' in docs/data.md",
         HeavyTailsWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -3,13 +3,15 @@
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.moments import Moments
+from sparsistent.data.moments import Moments
 from sparsistent.estimators.base import Correlation, Missing, Shrinkage
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.neighborhood import Gain, NeighborhoodPath, coefficients
+from sparsistent.search.neighborhoods import Gain, NeighborhoodPath, coefficients
 from sparsistent.selection.rules import Rule
 from sparsistent.selection.searches import NeighborhoodSearch
 
@@ -134,10 +136,21 @@ class NeighborhoodGreedy(GreedySearch):
     def _set_result(self, moments: Moments, path: Any, threshold: float, *found: Any) -> None:
         super()._set_result(moments, path, threshold, *found)
         if isinstance(path, NeighborhoodPath):
-            pairs = path.nodes.pairs(threshold)
+            self._neighbors_ = path.nodes.pairs(threshold)
         else:
             # A joined graph alone: nodes have the neighbours that they have there.
             pairs = np.concatenate([self.edges_, self.edges_[:, ::-1]])
-            pairs = pairs[np.lexsort(pairs.T[::-1])]
-        self.coef_ = coefficients(moments, pairs)
-        self.neighborhoods_ = self.coef_.sign().astype(np.int8)
+            self._neighbors_ = pairs[np.lexsort(pairs.T[::-1])]
+
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The regressions, made on first access: row r has the coefficients of r's neighbours."""
+        check_is_fitted(self)
+        if "coef" not in self._made_:
+            self._made_["coef"] = coefficients(self._moments_, self._neighbors_)
+        return self._made_["coef"]
+
+    @property
+    def neighborhoods_(self) -> sparse.csr_array:
+        """The signs of ``coef_``: the paper's signed neighbourhoods."""
+        return self.coef_.sign().astype(np.int8)

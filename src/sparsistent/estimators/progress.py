@@ -17,10 +17,12 @@ APPEARS_AFTER = 2.0
 class ProgressBar:
     """One line on the error stream for each stage of a fit, with the time left.
 
-    ``after`` is how many seconds have to pass before anything is drawn.
+    ``after`` is how many seconds have to pass before anything is drawn, ``detailed`` whether text
+    about the fit is shown as well.
     """
 
-    def __init__(self, after: float = 0.0) -> None:
+    def __init__(self, after: float = 0.0, *, detailed: bool = False) -> None:
+        self._detailed = detailed
         self._stage = ""
         self._started = 0.0
         self._visible_from = monotonic() + after
@@ -42,6 +44,12 @@ class ProgressBar:
         sys.stderr.write(f"\r{stage:12} [{bar}] {done}/{total}, {minutes}:{seconds:02d} left ")
         sys.stderr.flush()
 
+    def show(self, text: str) -> None:
+        """Write whole lines, where details are asked for."""
+        if self._detailed:
+            self.close()
+            sys.stderr.write(text)
+
     def close(self) -> None:
         """End the line."""
         if self._is_drawn:
@@ -49,15 +57,18 @@ class ProgressBar:
         self._stage, self._is_drawn = "", False
 
 
-@contextmanager
-def reporting(verbose: Verbose, callback: Progress | None) -> Iterator[Progress | None]:
-    """What a fit reports to: a bar, the user's function, both, or None."""
-    bar = None
+def progress_bar(verbose: Verbose) -> ProgressBar | None:
+    """The bar that the parameter ``verbose`` asks for; with 2 it shows details, too."""
     if verbose == "auto":
         # Where the error stream is a file or a pipe, lines that are drawn over are of no use.
-        bar = ProgressBar(APPEARS_AFTER) if sys.stderr is not None and sys.stderr.isatty() else None
-    elif verbose:
-        bar = ProgressBar()
+        on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        return ProgressBar(APPEARS_AFTER) if on_terminal else None
+    return ProgressBar(detailed=verbose >= 2) if verbose else None
+
+
+@contextmanager
+def reporting(bar: ProgressBar | None, callback: Progress | None) -> Iterator[Progress | None]:
+    """What a fit reports to: a bar, the user's function, both, or None."""
     listeners = [listener for listener in (bar, callback) if listener is not None]
 
     def report(stage: str, done: int, total: int) -> None:

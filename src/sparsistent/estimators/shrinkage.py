@@ -6,8 +6,8 @@ of the covariance, are the same.
 
 import numpy as np
 
-from sparsistent.core.moments import Moments
-from sparsistent.core.tables import Table
+from sparsistent.data.moments import Moments
+from sparsistent.data.table import Table
 
 FORMULAS = ("ledoit-wolf", "oas")
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 from sparsistent.estimators.labels import listed, read_labels
 
 # From here on there are whole numbers that are no floats.

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sparsistent.core.lazy import cached_property
 from sparsistent.experiments.graphs import oracle_samples
 from sparsistent.experiments.store import Store, Trial, decode
 from sparsistent.experiments.studies import FULL
 from sparsistent.experiments.trial import METHODS
+from sparsistent.lazy import cached_property
 
 Array = NDArray[np.float64]
 Tuning = Literal["figure", "size", "point"]

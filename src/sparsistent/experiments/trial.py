@@ -26,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from sparsistent.core.lazy import cached_property
-from sparsistent.core.moments import Moments, column_moments
+from sparsistent.data.moments import Moments, column_moments
 from sparsistent.estimators.global_greedy import GlobalGreedy
 from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
 from sparsistent.experiments.baselines import Array, Baselines
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.neighborhood import neighborhood_greedy
-from sparsistent.greedy.path import Path
+from sparsistent.lazy import cached_property
 from sparsistent.models import GaussianGraphicalModel
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import neighborhood_greedy
+from sparsistent.search.path import Path
 
 Flags = NDArray[np.bool_]
 
@@ -114,7 +114,7 @@ def exact_intervals(path: Path, truth: Iterable[tuple[int, int]]) -> list[tuple[
 
     Examples
     --------
-    >>> from sparsistent.greedy.path import Step
+    >>> from sparsistent.search.path import Step
     >>> steps = (Step(True, 0, 1, 0.5, 0.5, 0.0, 1), Step(True, 1, 2, 0.2, 0.2, 0.0, 2))
     >>> exact_intervals(Path(steps, threshold=0.1), [(0, 1)])
     [(0.2, 0.5)]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 from sparsistent.estimators.base import CERTIFIED, GraphEstimator
 from sparsistent.estimators.labels import column_names
 

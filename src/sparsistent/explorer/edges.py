@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from sparsistent.core.moments import Array
-from sparsistent.core.screening import correlations_of
-from sparsistent.estimators.base import GraphEstimator, fit_on, threads_for
+from sparsistent.data.moments import Array
+from sparsistent.data.screening import correlations_of
+from sparsistent.engine.estimates import estimate_with
+from sparsistent.engine.solve import NoEstimateError
+from sparsistent.estimators.base import GraphEstimator, threads_for
 from sparsistent.explorer.positions import Positions
-from sparsistent.greedy.evidence import evidence_of
-from sparsistent.greedy.refit import NoEstimateError
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.search.evidence import evidence_of
+from sparsistent.search.units import SoftThreshold
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
 
@@ -63,7 +64,7 @@ def _removal_costs(model: GraphEstimator) -> Array:
     if isinstance(getattr(model, "threshold_", None), SoftThreshold):
         return np.full(len(model.edges_), np.nan)
     with threads_for(model._moments_):
-        evidence = evidence_of(fit_on(model._moments_, model.edges_), np.inf)
+        evidence = evidence_of(estimate_with(model._moments_, model.edges_), np.inf)
     return evidence.gain[evidence.is_edge]
 
 

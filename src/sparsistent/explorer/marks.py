@@ -7,7 +7,7 @@ import numpy as np
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.explorer.positions import Positions, searched_again
-from sparsistent.greedy.soft import SoftPath
+from sparsistent.search.soft import SoftPath
 from sparsistent.selection import EBIC, FWER, Auto, Rule
 
 # Rules that need one search each and no rows.

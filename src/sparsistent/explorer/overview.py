@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 from sparsistent.explorer.positions import Integers
 
 # Beyond so many variables or edges a picture cannot be read, and a step of the slider takes long.

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
+from sparsistent.engine.solve import NoEstimateError
 from sparsistent.estimators.base import GraphEstimator, threads_for
 from sparsistent.estimators.greedy_search import GreedySearch
-from sparsistent.greedy.graph_sequence import GraphSequence
-from sparsistent.greedy.path import GraphPath
-from sparsistent.greedy.profile import ProfilePath
-from sparsistent.greedy.refit import NoEstimateError
-from sparsistent.greedy.soft import SoftPath
-from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, ThresholdInUnit
+from sparsistent.search.graph_sequence import GraphSequence
+from sparsistent.search.path import GraphPath
+from sparsistent.search.profile import ProfilePath
+from sparsistent.search.soft import SoftPath
+from sparsistent.search.units import AbsoluteThreshold, ProfileThreshold, ThresholdInUnit
 from sparsistent.selection.problem import JUDGED_SHARE
 
 Integers = NDArray[np.int64]

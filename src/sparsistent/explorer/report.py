@@ -7,11 +7,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.lazy import cached_property
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.explorer.page import render
 from sparsistent.explorer.summary import Summary, summarise
 from sparsistent.io.files import write_whole
+from sparsistent.lazy import cached_property
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
 # Pixels that the page has in a notebook.

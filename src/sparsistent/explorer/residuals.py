@@ -7,13 +7,13 @@ variables other than the two follow from it and the pair's partial correlation �
     (u_i + ρ u_j) / √(1 − ρ²)  and  (u_j + ρ u_i) / √(1 − ρ²),
 
 with variances 1 and correlation ρ under the fitted model. So one row a sample is enough for the
-plots of all pairs.
+plots of all pairs. Hidden factors are in Θ as well; ρ is then a little off, as it is given them.
 """
 
 import numpy as np
 
-from sparsistent.core.moments import Array
-from sparsistent.core.ranks import normal_scores
+from sparsistent.data.moments import Array
+from sparsistent.data.ranks import normal_scores
 from sparsistent.estimators.base import GraphEstimator
 
 # Points of a plot, and numbers for all plots together.
@@ -40,5 +40,9 @@ def residuals_of(model: GraphEstimator, X: Array) -> Array:
     if complete.size > most:
         random = np.random.default_rng(0)
         scaled = scaled[np.sort(random.choice(complete.size, most, replace=False))]
-    precision = model.certificate_.precision
-    return np.asarray(scaled @ precision / np.sqrt(precision.diagonal()))
+    precision, loadings = model.certificate_.precision, model.certificate_.loadings
+    values, diagonal = scaled @ precision, precision.diagonal()
+    if loadings is not None:
+        values -= scaled @ loadings @ loadings.T
+        diagonal = diagonal - np.sum(loadings**2, axis=1)
+    return np.asarray(values / np.sqrt(diagonal))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.input import read_numbers
 from sparsistent.estimators.labels import column_names
@@ -168,6 +168,8 @@ def _facts(
         facts.append(("Rule", "a number was given" if rule is None else repr(rule)))
         facts.append(("Threshold", f"{float(model.threshold_):.4g}"))
         facts.append(("Gains", str(model.gain_)))
+    if getattr(model, "n_factors_", 0):
+        facts.append(("Hidden factors", f"{model.n_factors_:,}"))
     if model.shrinkage_:
         facts.append(("Shrinkage", f"{model.shrinkage_:.3g}"))
     if bootstrap is not None:

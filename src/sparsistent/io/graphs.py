@@ -116,8 +116,12 @@ def graphml(model: GraphEstimator, frame: "pd.DataFrame") -> str:
 
 
 def precision_npz(model: GraphEstimator) -> bytes:
-    """The precision matrix, means and names, as NumPy and `scipy.sparse.load_npz` read them."""
+    """The precision matrix, means and names, as NumPy and `scipy.sparse.load_npz` read them.
+
+    With hidden factors it is that given the factors, and their loadings are there as well.
+    """
     precision = model._precision_
+    factors = {"loadings": model.loadings_} if getattr(model, "n_factors_", 0) else {}
     content = io.BytesIO()
     np.savez_compressed(
         content,
@@ -129,6 +133,7 @@ def precision_npz(model: GraphEstimator) -> bytes:
         indptr=precision.indptr,
         location=model.location_,
         names=np.array([text_of(name) for name in column_names(model)]),
+        **factors,
     )
     return content.getvalue()
 

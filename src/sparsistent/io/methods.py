@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from sparsistent.estimators.base import GraphEstimator
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.search.units import SoftThreshold
 from sparsistent.uncertainty.bootstrap import BootstrapResult
 
 REFERENCES = {
@@ -34,6 +34,8 @@ REFERENCES = {
     "large-dimensional covariance matrices. Journal of Multivariate Analysis 88, 365–411.",
     "oas": "Chen, Y., Wiesel, A., Eldar, Y. C., Hero, A. O. (2010). Shrinkage algorithms for MMSE "
     "covariance estimation. IEEE Transactions on Signal Processing 58, 5016–5029.",
+    "factors": "Chandrasekaran, V., Parrilo, P. A., Willsky, A. S. (2012). Latent variable "
+    "graphical model selection via convex optimization. Annals of Statistics 40, 1935–1967.",
     "em": "Dempster, A. P., Laird, N. M., Rubin, D. B. (1977). Maximum likelihood from incomplete "
     "data via the EM algorithm. Journal of the Royal Statistical Society B 39, 1–38.",
 }
@@ -164,13 +166,23 @@ def _about_graph(model: Any) -> list[str]:
     if m:
         size = strength.abs()
         graph += f"; absolute partial correlations are from {size.min():.3f} to {size.max():.3f}"
+    factors = getattr(model, "n_factors_", 0)
+    given = "" if not factors else " and the factors"
+    sentences = [f"{graph}."]
+    if factors:
+        chosen = ", whose number minimises an extended BIC" if model.n_factors == "auto" else ""
+        sentences.append(
+            f"The graph is that given {factors} hidden factor{'' if factors == 1 else 's'}{chosen} "
+            "(a latent-variable graphical model; Chandrasekaran, Parrilo and Willsky, 2012), which "
+            "were estimated together with it by maximum likelihood."
+        )
     estimate = (
         "The precision matrix is the penalised maximum-likelihood estimate"
         if isinstance(getattr(model, "threshold_", None), SoftThreshold)
-        else "The precision matrix is the maximum-likelihood estimate on this graph"
+        else f"The precision matrix is the maximum-likelihood estimate on this graph{given}"
     )
     return [
-        f"{graph}.",
+        *sentences,
         f"{estimate}; it violates the conditions of optimality by at most "
         f"{float(model.certificate_):.1e}.",
     ]
@@ -194,6 +206,7 @@ def _cited(model: Any, bootstrap: BootstrapResult | None) -> set[str]:
     """Keys of the references that the paragraph names."""
     keys = {"selection" if type(model).__name__ == "FixedGraph" else "greedy"}
     keys |= {type(getattr(model, "rule_", None)).__name__, model.correlation, model.missing}
+    keys |= {"factors"} if getattr(model, "n_factors_", 0) else set()
     keys |= {model.shrinkage} if isinstance(model.shrinkage, str) else set()
     keys |= set() if bootstrap is None else {"bootstrap"}
     return keys & REFERENCES.keys()

@@ -96,6 +96,7 @@ def summary(model: Any) -> dict[str, Any]:
             "threshold_in_unit": str(model.threshold_),
             "rule": None if model.rule_ is None else repr(model.rule_),
             "gain": model.gain_,
+            "n_factors": getattr(model, "n_factors_", 0),
             "n_iter": int(model.n_iter_),
             "learned": {} if selection is None else selection.learned,
         }

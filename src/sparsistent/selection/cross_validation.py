@@ -1,7 +1,7 @@
 """Threshold and shrinkage by cross-validation: the estimate that predicts held-out rows best.
 
 Two things make an estimate predict well, and both are chosen here. Its edges are shrunk by the
-threshold that they have passed (`sparsistent.greedy.soft`), and all correlations by a share of
+threshold that they have passed (`sparsistent.search.soft`), and all correlations by a share of
 themselves (``shrinkage``), which is what heavy tails and common factors need. An edge is judged by
 held-out likelihood alone: no criterion charges for it.
 
@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 
-from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
-from sparsistent.greedy.refit import NoEstimateError
-from sparsistent.greedy.soft import COMPLETE, ladder
-from sparsistent.greedy.units import SoftThreshold
+from sparsistent.data.moments import LEAST_GAIN, Array, Moments, shrunk
+from sparsistent.engine.solve import NoEstimateError
+from sparsistent.search.soft import COMPLETE, ladder
+from sparsistent.search.units import SoftThreshold
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.held_out import (
     LADDER,
@@ -40,7 +40,7 @@ from sparsistent.selection.problem import Problem, Search
 from sparsistent.selection.rules import Number, Rule
 
 # The smallest threshold is this divided by n.
-LEAST_TIMES_N = 0.01
+MIN_THRESHOLD_TIMES_N = 0.01
 # Up to this many variables the graph may be complete.
 MAX_COMPLETE = 600
 # A ladder ends when its best score is so many thresholds ago, or when there are so many edges for
@@ -73,7 +73,7 @@ class CV(Rule):
     """The threshold and the shrinkage under which rows that were held out are most likely.
 
     For prediction, not for reading the graph. The threshold is a
-    :class:`~sparsistent.greedy.units.SoftThreshold`, which shrinks the edges that it keeps: the
+    :class:`~sparsistent.search.units.SoftThreshold`, which shrinks the edges that it keeps: the
     estimate of :class:`GlobalGreedy` is then the graphical lasso's, on correlations that are shrunk
     by a share that is chosen too, unless ``shrinkage`` is a number or the name of a formula. That
     of :class:`NeighborhoodGreedy` has its edges among those of the neighbourhoods. Where all pairs
@@ -116,15 +116,19 @@ class CV(Rule):
             shares = [rung * top for rung in LADDER]
         grid = common_thresholds(len(table.values))
         best: Curve | None = None
-        with Parallel(n_jobs=self.n_jobs) as parallel:
-            for number, share in enumerate(shares):
-                if problem.report is not None:
-                    problem.report("held out", number, len(shares))
+        total, done = len(shares) * len(parts), 0
+        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+            for share in shares:
                 thresholds = np.maximum((1.0 - share) ** 2 * grid, 2 * LEAST_GAIN)
-                traces = parallel(
+                traces = []
+                for scores in parallel(
                     delayed(trace)(problem.search, shrunk(train, share), held_out, thresholds)
                     for train, held_out in parts
-                )
+                ):
+                    traces.append(scores)
+                    done += 1
+                    if problem.report is not None:
+                        problem.report("held out", done, total)
                 curve = compare(share, thresholds, traces)
                 if curve.criterion.size and (best is None or curve.best > best.best):
                     best = curve
@@ -134,8 +138,6 @@ class CV(Rule):
             complete = complete_scores(parts, np.array([shares[0]]))[:, 0]
             if np.isfinite(complete).all() and (best is None or complete.mean() > best.best):
                 best = Curve(shares[0], np.array([float(COMPLETE)]), complete[:, None])
-        if problem.report is not None:
-            problem.report("held out", len(shares), len(shares))
         if best is None:
             raise NoFoldEstimateError
         return Selection(
@@ -150,7 +152,7 @@ class CV(Rule):
 
 def common_thresholds(n: int) -> Array:
     """Thresholds for correlations that are not shrunk, falling."""
-    return np.array(ladder(LEAST_TIMES_N / n))
+    return np.array(ladder(MIN_THRESHOLD_TIMES_N / n))
 
 
 def trace(search: Search, train: Moments, held_out: HeldOut, thresholds: Array) -> list[float]:
@@ -159,7 +161,7 @@ def trace(search: Search, train: Moments, held_out: HeldOut, thresholds: Array) 
     with suppress(NoEstimateError):
         for fit in search.soft_fits(train, thresholds):
             scores.append(held_out.score(fit))
-            if is_past_best(scores) or fit.graph.n_edges > MAX_EDGES * fit.p:
+            if is_past_best(scores) or fit.n_edges > MAX_EDGES * fit.p:
                 break
     return scores
 

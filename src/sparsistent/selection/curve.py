@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 from sparsistent.optional import optional_import
 
 if TYPE_CHECKING:

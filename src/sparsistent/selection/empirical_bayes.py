@@ -1,6 +1,6 @@
 """How strong edges are, learned from the data, and from which score on a pair is likely an edge.
 
-The evidence for a pair (:mod:`sparsistent.greedy.evidence`) as a score, what a normal variable
+The evidence for a pair (:mod:`sparsistent.search.evidence`) as a score, what a normal variable
 exceeds in size with the same chance, is |N(0, 1)| where there is no edge and |N(μ, 1)| where there
 is one of strength μ. The distribution of strengths, an atom at zero and a grid, is estimated as a
 mixture: the nonparametric maximum-likelihood estimate of Kiefer and Wolfowitz (1956), by the EM
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 
 # The chance of any false edge where there is nothing to learn from; as many edges whose scores are
 # less likely than that are something.
@@ -129,8 +129,9 @@ def _maximise_likelihood(counts: Array, chances: Array) -> tuple[float, Array]:
     n_strengths = chances.shape[1] - 1
     shares = np.full(n_strengths + 1, 0.1 / max(n_strengths, 1))
     shares[0] = 0.9 if n_strengths else 1.0
+    weight = counts / counts.sum()
     for _ in range(EM_ROUNDS if n_strengths else 0):
-        shares = shares * ((counts / (chances @ shares)) @ chances) / counts.sum()
+        shares *= (weight / (chances @ shares)) @ chances
     return float(counts @ np.log(chances @ shares)), shares
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import LEAST_VARIANCE, Array, Moments, shrunk
-from sparsistent.core.tables import Table
-from sparsistent.greedy.refit import FittedGraph
+from sparsistent.data.moments import LEAST_VARIANCE, Array, Moments, shrunk
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import Estimate
 from sparsistent.selection.problem import Progress
 
 Integers = NDArray[np.int64]
@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 Folds = Sequence[tuple[Integers, Integers]]
 
 # Fewer rows are not worth holding out a part of.
-LEAST_ROWS = 10
+MIN_ROWS = 10
 # Shares of shrinkage that are tried for the complete graph, and for other graphs in terms of the
 # best of these.
 COMPLETE_SHARES = np.geomspace(1e-5, 1.0, 116)
@@ -64,12 +64,11 @@ class HeldOut:
         inner = np.einsum("ij,ij->j", scaled, self._test.correlation @ scaled)
         return np.asarray(inner + (self.shift @ V) ** 2)
 
-    def score(self, fit: FittedGraph) -> float:
+    def score(self, estimate: Estimate) -> float:
         """The mean log-likelihood of a row; of ranks, that of their normal scores."""
-        m = fit.graph.n_edges
-        i, j = fit.graph.ends[:m].T
-        trace = fit.theta_diagonal @ self.diagonal + 2 * fit.theta[:m] @ self.entries(i, j)
-        return (fit.p - fit.loss - float(trace) - self.constant) / 2
+        i, j = estimate.pairs.T
+        trace = estimate.diagonal @ self.diagonal + 2 * estimate.theta @ self.entries(i, j)
+        return (estimate.p - estimate.loss - float(trace) - self.constant) / 2
 
 
 class Recorder:
@@ -80,9 +79,9 @@ class Recorder:
         self.score = -math.inf
         self.n_edges = 0
 
-    def __call__(self, fit: FittedGraph) -> None:
+    def __call__(self, estimate: Estimate) -> None:
         """Score an estimate."""
-        self.score, self.n_edges = self._held_out.score(fit), fit.graph.n_edges
+        self.score, self.n_edges = self._held_out.score(estimate), estimate.n_edges
 
 
 # Shows the recorder the estimate for some moments, if there is one.
@@ -91,9 +90,9 @@ Run = Callable[[Moments, Recorder], object]
 
 def rows_to_hold_out(table: Table | None, who: str) -> Table:
     """The table, if it has rows enough to hold out a part of them."""
-    if table is None or len(table.values) < LEAST_ROWS:
+    if table is None or len(table.values) < MIN_ROWS:
         raise ValueError(
-            f"{who} holds out a part of the rows of a table, of at least {LEAST_ROWS}; pass one, "
+            f"{who} holds out a part of the rows of a table, of at least {MIN_ROWS}; pass one, "
             "or choose threshold='auto' and a number for shrinkage"
         )
     return table
@@ -106,10 +105,10 @@ def folds_of(table: Table, cv: Any) -> Folds:
 
     if not isinstance(cv, Iterable) or hasattr(cv, "split"):
         return list(check_cv(cv).split(table.values))
-    places = np.arange(len(table.values)) if table.places is None else table.places
-    folds = _given_folds(cv, len(places))
+    positions = np.arange(len(table.values)) if table.positions is None else table.positions
+    folds = _given_folds(cv, len(positions))
     # These are rows of the table that was given, some of which may be left out.
-    mapped = [[places[rows] for rows in fold] for fold in folds]
+    mapped = [[positions[rows] for rows in fold] for fold in folds]
     return [(learn[learn >= 0], score[score >= 0]) for learn, score in mapped]
 
 
@@ -151,17 +150,17 @@ def held_out_shrinkage(
     top = best_complete_share(parts)
     charge = math.log(len(table.values)) / (2 * len(table.values))
     best, chosen = -math.inf, None
-    for number, rung in enumerate(LADDER):
-        if report is not None:
-            report("held out", number, len(LADDER))
+    done = 0
+    for rung in LADDER:
         recorders = [Recorder(held_out) for _, held_out in parts]
         for recorder, (train, _) in zip(recorders, parts, strict=True):
             run(shrunk(train, rung * top), recorder)
+            done += 1
+            if report is not None:
+                report("held out", done, len(LADDER) * len(parts))
         value = float(np.mean([fold.score - charge * fold.n_edges for fold in recorders]))
         if value > best:
             best, chosen = value, rung * top
-    if report is not None:
-        report("held out", len(LADDER), len(LADDER))
     if chosen is None:
         raise NoFoldEstimateError
     return chosen

@@ -1,6 +1,6 @@
 """What a rule is given: the data, the search, and the law of noise.
 
-A rule runs the search as far as it wants, on all rows or on some, and looks at the graphs on the
+A rule runs the search as far as it wants, on all rows or on some, and reads the graphs on the
 way. The threshold only says when a search stops, so one run answers for all larger thresholds.
 """
 
@@ -11,17 +11,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsistent.core.moments import LEAST_GAIN, Array, Moments, shrunk
-from sparsistent.core.tables import Table
-from sparsistent.greedy.constraints import Constraints
-from sparsistent.greedy.edge_tests import chances_of_noise
-from sparsistent.greedy.evidence import Evidence, evidence_of
-from sparsistent.greedy.graph_sequence import GraphSequence
-from sparsistent.greedy.nested_path import NestedPath, nested_path
-from sparsistent.greedy.path import GraphPath
-from sparsistent.greedy.profile import gain_of_one_entry
-from sparsistent.greedy.refit import FittedGraph, NoEstimateError
-from sparsistent.greedy.units import ProfileThreshold, TestedThreshold
+from sparsistent.data.moments import LEAST_GAIN, Array, Moments, shrunk
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import Estimate
+from sparsistent.engine.factors import FactorMoments, given_factors
+from sparsistent.engine.solve import NoEstimateError
+from sparsistent.search.constraints import Constraints
+from sparsistent.search.evidence import Evidence, evidence_of
+from sparsistent.search.graph_sequence import GraphSequence
+from sparsistent.search.path import GraphPath, Step
+from sparsistent.search.profile import gain_of_one_entry
+from sparsistent.search.units import ProfileThreshold, TestedThreshold
+from sparsistent.selection.edge_tests import chances_of_noise
+from sparsistent.selection.nested_path import NestedPath, nested_path
 from sparsistent.selection.thresholds import Noise
 
 Integers = NDArray[np.int64]
@@ -30,19 +32,21 @@ Integers = NDArray[np.int64]
 # neighbours.
 FALSE_NEIGHBORS = 2.0
 # Pairs are judged at the graph of this share of the threshold. Where edges are missing that are as
-# strong as those that are wanted, others look stronger or weaker than they are.
+# strong as those that are wanted, the evidence for others is too large or too small.
 JUDGED_SHARE = 0.65
 # But that graph is to have no more false edges than about so many, unless the threshold itself lets
 # in more: false edges soon connect all variables, and a search takes a hundred times as long.
-MOST_FALSE_EDGES = 256.0
+MAX_FALSE_EDGES = 256.0
 # Scores below this need not be exact: pairs with such scores are noise, whatever edges are like.
-DOUBTLESS_NOISE = 1.5
+NOISE_SCORE = 1.5
 # Smaller chances are not told apart.
-LEAST_CHANCE = 1e-300
+MIN_CHANCE = 1e-300
 Rows = Integers
 Progress = Callable[[str, int, int], object]
+# Whether a path need not go on after a step.
+Until = Callable[[Step], bool]
 # The path of a search and, where the search has one, the estimate at its end.
-Run = tuple[GraphPath, FittedGraph | None]
+Run = tuple[GraphPath, Estimate | None]
 
 
 class Search(Protocol):
@@ -78,12 +82,18 @@ class Search(Protocol):
     ) -> Run:
         """Search down to a threshold, from the end of an earlier run, which may be used up."""
 
+    def ending(self, until: Until) -> "Search":
+        """The same, but it may end earlier, after a step of which something is true.
+
+        Only a search that takes one step after the other can, with coordinate gains.
+        """
+
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Integers, int]:
         """Every edge that either node chooses at a threshold of log RSS, and the steps it took."""
 
-    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[Estimate]:
         """The estimates at soft thresholds, falling; each changes the one before."""
 
     def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
@@ -156,20 +166,27 @@ class Problem:
         # Where everything is shrunk away, still a threshold.
         return max(self.noise.kept * charge, LEAST_GAIN)
 
-    def run(self, threshold: float) -> Run:
-        """A path that goes at least down to the threshold, with the estimate at its end."""
+    def run(self, threshold: float, until: Until | None = None) -> Run:
+        """A path that goes at least down to the threshold, with the estimate at its end.
+
+        It may end earlier after a step after which it need not go on.
+        """
         earlier = self._run
         # A threshold in units of the data can only be compared with others of its kind.
         if earlier is not None and type(earlier[0].threshold) is not type(threshold):
             earlier = None
         if earlier is None or earlier[0].threshold > threshold:
-            earlier = self.search.run(self.moments, threshold, earlier, self.report)
+            search = self.search if until is None else self.search.ending(until)
+            earlier = search.run(self.moments, threshold, earlier, self.report)
             self._run = earlier
         return earlier
 
-    def graphs(self, threshold: float) -> GraphSequence:
-        """The graphs along a path that goes at least down to the threshold."""
-        return self.run(threshold)[0].graph_sequence()
+    def graphs(self, threshold: float, until: Until | None = None) -> GraphSequence:
+        """The graphs along a path that goes at least down to the threshold.
+
+        It may end earlier after a step after which it need not go on.
+        """
+        return self.run(threshold, until)[0].graph_sequence()
 
     def evidence(
         self, threshold: ProfileThreshold, search: Search, earlier: Run | None = None
@@ -181,7 +198,7 @@ class Problem:
         the last judge begins at the start, as it does for a threshold alone.
         """
         noise = self.noise_after_refit
-        loosest = noise.threshold(min(MOST_FALSE_EDGES / noise.n_pairs, 1.0))
+        loosest = noise.threshold(min(MAX_FALSE_EDGES / noise.n_pairs, 1.0))
         looser = min(max(JUDGED_SHARE * float(threshold), loosest), float(threshold))
         try:
             end = gain_of_one_entry(looser) if search.one_entry else looser
@@ -195,8 +212,8 @@ class Problem:
             return None
         if fit is None or getattr(path, "obstacle", None) is not None:
             return None
-        least = noise.gain(DOUBTLESS_NOISE)
-        if not fit.rows.is_dense:
+        least = noise.gain(NOISE_SCORE)
+        if not fit.is_dense:
             least = max(least, looser)
         found = evidence_of(fit, least)
         include, exclude = self.search.constraints.include, self.search.constraints.exclude
@@ -216,7 +233,7 @@ class Problem:
             loose = noise.threshold(min(FALSE_NEIGHBORS / max(self.n_features - 1, 1), 1.0))
             edges, steps = self.search.loose_graph(self.moments, loose, self.report)
             chances = chances_of_noise(self.moments, edges, noise.freedom, 1.0 / noise.n_pairs)
-            gains = noise.thresholds(np.maximum(chances, LEAST_CHANCE))
+            gains = noise.thresholds(np.maximum(chances, MIN_CHANCE))
             include = self.search.constraints.include
             self._nested = nested_path(TestedThreshold(LEAST_GAIN), edges, gains, include, steps)
         return self._nested
@@ -240,7 +257,9 @@ class Problem:
         return self.table
 
     def part(self, rows: Rows) -> "Problem":
-        """The same problem on some rows of the table."""
+        """The same problem on some rows of the table; hidden factors are those of all rows."""
         assert self.table is not None
         moments = shrunk(self.table.part(rows), self.moments.shrinkage)
+        if isinstance(self.moments, FactorMoments):
+            moments = given_factors(moments, self.moments.loadings)
         return replace(self, moments=moments, table=None, report=None, _run=None)

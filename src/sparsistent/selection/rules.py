@@ -18,6 +18,7 @@ rule                by name          chooses
 A rule of your own is a class with one method, :meth:`Rule.choose`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -28,12 +29,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from sparsistent.core.moments import LEAST_GAIN, Array
-from sparsistent.greedy.evidence import Evidence
-from sparsistent.greedy.nested_path import NestedPath
-from sparsistent.greedy.units import AbsoluteThreshold, ProfileThreshold, TestedThreshold
+from sparsistent.data.moments import LEAST_GAIN, Array
+from sparsistent.search.evidence import Evidence
+from sparsistent.search.path import Step
+from sparsistent.search.units import AbsoluteThreshold, ProfileThreshold, TestedThreshold
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.empirical_bayes import EMPTY_ALPHA, Mixture, learn_strengths
+from sparsistent.selection.nested_path import NestedPath
 from sparsistent.selection.problem import Problem, Run, Search
 from sparsistent.selection.thresholds import Noise, paper_threshold
 
@@ -44,11 +46,16 @@ MARGIN = 1e-8
 # some full steps by half of the way, so that a cut that goes to and fro comes to rest. Slower
 # searches begin where faster ones have ended. At a graph that misses strong edges many pairs look
 # like weak ones, and the cut that follows is too low: it falls by no more than this.
-SAME_CUT = 0.05
-MOST_SEARCHES = 8
+SAME_CUT = 0.15
+MAX_SEARCHES = 8
 FULL_STEPS = 4
-MOST_SEARCHES_AFTER = 3
+MAX_SEARCHES_AFTER = 3
 LARGEST_FALL = 0.75
+
+# "ebic" ends a path when its criterion has risen above the least so far by so many charges, and by
+# this share of what the best graph is charged.
+RISE = 10.0
+RISE_SHARE = 0.1
 
 CHANCE_OF_NOISE = "chance that an edge of this gain is noise"
 
@@ -139,7 +146,7 @@ class Auto(Rule):
     empty graph any false edge has a chance of about 0.05.
 
     ``selection_`` then has the probability and the q-value of every edge, and in ``learned`` how
-    many edges there are, found or not. For neighbourhoods, and with more than 256 variables of
+    many edges there are, found or not. For neighbourhoods, and with more than 1,024 variables of
     which most pairs are correlated, the gains on one path of coordinate gains are the evidence.
 
     Examples
@@ -153,11 +160,11 @@ class Auto(Rule):
     def choose(self, problem: Problem) -> Selection:
         """Learn strengths at a graph, search again at the cut that follows, and so on."""
         noise = problem.noise_after_refit
-        cut, most, judged = float(noise.score(noise.family_wise(EMPTY_ALPHA))), MOST_SEARCHES, None
+        cut, most, judged = float(noise.score(noise.family_wise(EMPTY_ALPHA))), MAX_SEARCHES, None
         for search in problem.judges:
             judged = self._fixed_point(problem, noise, search, cut, most)
             if judged is not None:
-                cut, most = judged.cut, MOST_SEARCHES_AFTER
+                cut, most = judged.cut, MAX_SEARCHES_AFTER
         return self._on_path(problem) if judged is None else judged.selection(repr(self))
 
     @staticmethod
@@ -244,8 +251,8 @@ class FWER(Rule):
 
     Every edge of a loose graph, in which each variable has about two false neighbours, is tested
     while all others are free, at the level alpha divided by the number of all pairs (Bonferroni):
-    see :mod:`sparsistent.greedy.edge_tests`. The level is not proven where the loose graph misses
-    strong edges; docs/choosing.md has what was measured.
+    see :mod:`sparsistent.selection.edge_tests`. The level is not proven where the loose graph
+    misses strong edges; docs/choosing.md has what was measured.
 
     Parameters
     ----------
@@ -364,7 +371,10 @@ class EBIC(Rule):
 
         An edge is worth its charge after the refit although its gain before was smaller, so the
         path goes to half of the charge, and on by halves until the best graph holds at twice its
-        end: then it does not depend on where the path ends.
+        end: then it does not depend on where the path ends. It ends before that when the criterion
+        has risen too far: by ten charges, and a tenth of what the best graph is charged. Edges that
+        have gained less than their charge so far would have to make up for that, too; with fewer
+        samples than variables the criterion has no least value, and none is looked for.
         """
         charge = problem.charge(float(self.gamma))
         n = problem.n_samples
@@ -376,12 +386,15 @@ class EBIC(Rule):
             )
         end = charge / 2
         while True:
-            graphs = problem.graphs(end)
+            rises = Rises(charge)
+            graphs = problem.graphs(end, rises)
             criterion = n * (graphs.loss + charge * graphs.n_parameters)
             # Where edges are included, no threshold leads to the graphs without them.
             best = int(np.argmin(np.where(np.isfinite(graphs.lower), criterion, np.inf)))
             is_interior = best == 0 or graphs.lower[best - 1] > 2 * end
             if is_interior or graphs.lower[-1] > end or end <= LEAST_GAIN:
+                break
+            if criterion[-1] > criterion[best] + n * rises.allowed(int(graphs.n_parameters[best])):
                 break
             end /= 2
         # Of the thresholds with this graph, the charge itself if it is one of them.
@@ -389,6 +402,25 @@ class EBIC(Rule):
         inside = graphs.lower[best] <= charge < upper
         chosen = charge if inside else just_above(float(graphs.lower[best]), float(upper))
         return Selection(repr(self), graphs.lower, criterion, "extended BIC", chosen)
+
+
+class Rises:
+    """Whether the loss and what is charged for edges have risen too far above their least sum."""
+
+    def __init__(self, charge: float) -> None:
+        self._charge = charge
+        self._best, self._limit = math.inf, math.inf
+
+    def allowed(self, n_edges: int) -> float:
+        """How far they may rise above those of a graph with so many edges."""
+        return self._charge * max(RISE, RISE_SHARE * n_edges)
+
+    def __call__(self, step: Step) -> bool:
+        """Whether they have after another step of a search."""
+        criterion = step.loss + self._charge * step.size
+        if criterion < self._best:
+            self._best, self._limit = criterion, criterion + self.allowed(step.size)
+        return criterion > self._limit
 
 
 class Paper(Rule):

@@ -9,28 +9,30 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from sparsistent.core.moments import Array, Moments
-from sparsistent.greedy.constraints import NO_CONSTRAINTS, Constraints
-from sparsistent.greedy.global_greedy import global_greedy
-from sparsistent.greedy.graph import Integers
-from sparsistent.greedy.neighborhood import Combine, Gain, neighborhood_greedy
-from sparsistent.greedy.path import Path
-from sparsistent.greedy.profile import NO_LIMITS, Limits, profile_greedy
-from sparsistent.greedy.refit import FittedGraph
-from sparsistent.greedy.soft import SoftPath, SoftSearch
-from sparsistent.greedy.units import AbsoluteThreshold, SoftThreshold
-from sparsistent.selection.problem import Progress, Run
+from sparsistent.data.moments import Array, Integers, Moments
+from sparsistent.engine.estimates import Estimate
+from sparsistent.search.constraints import NO_CONSTRAINTS, Constraints
+from sparsistent.search.global_greedy import global_greedy
+from sparsistent.search.neighborhoods import Combine, Gain, neighborhood_greedy
+from sparsistent.search.path import Path
+from sparsistent.search.profile import profile_greedy
+from sparsistent.search.soft import SCORED_TOLERANCE, SoftPath, SoftSearch
+from sparsistent.search.units import AbsoluteThreshold, SoftThreshold
+from sparsistent.selection.problem import Progress, Run, Until
 from sparsistent.selection.thresholds import ebic_edge_threshold, ebic_neighbor_threshold
 
 
 @dataclass(frozen=True)
 class GlobalSearch:
-    """The search over all pairs at once; ``limits`` are those of one with profile gains."""
+    """The search over all pairs at once.
+
+    One with coordinate gains ends early after a round whose last step ``until`` is true of.
+    """
 
     backward_factor: float = 0.5
     constraints: Constraints = NO_CONSTRAINTS
     gain: Gain = "coordinate"
-    limits: Limits = NO_LIMITS
+    until: Until | None = None
 
     @property
     def has_complete(self) -> bool:
@@ -65,9 +67,8 @@ class GlobalSearch:
                 self.backward_factor,
                 report,
                 self.constraints,
-                limits=self.limits,
             )
-        before: tuple[Path, FittedGraph] | None = None
+        before: tuple[Path, Estimate] | None = None
         if earlier is not None and isinstance(earlier[0], Path) and earlier[1] is not None:
             before = earlier[0], earlier[1]
         return global_greedy(
@@ -77,7 +78,12 @@ class GlobalSearch:
             report,
             constraints=self.constraints,
             earlier=before,
+            until=self.until,
         )
+
+    def ending(self, until: Until) -> "GlobalSearch":
+        """The same, but it may end earlier."""
+        return replace(self, until=until)
 
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
@@ -86,11 +92,11 @@ class GlobalSearch:
         nodes = NeighborhoodSearch(self.backward_factor, "or", self.constraints)
         return nodes.loose_graph(moments, threshold, report)
 
-    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[Estimate]:
         """The estimates at soft thresholds, falling; each changes the one before."""
         search = SoftSearch(moments, self.constraints)
         for threshold in thresholds.tolist():
-            yield search.lower(SoftThreshold(threshold).penalty)
+            yield search.lower(SoftThreshold(threshold).penalty, SCORED_TOLERANCE)
 
     def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
         """What the extended BIC charges for an edge, divided by n."""
@@ -134,6 +140,10 @@ class NeighborhoodSearch:
         )
         return path, None
 
+    def ending(self, until: Until) -> "NeighborhoodSearch":
+        """The same: each node goes all the way by itself."""
+        return self
+
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Integers, int]:
@@ -142,13 +152,13 @@ class NeighborhoodSearch:
         path, _ = either.run(moments, threshold, None, report)
         return path.edges(threshold), path.n_steps(threshold)
 
-    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[FittedGraph]:
+    def soft_fits(self, moments: Moments, thresholds: Array) -> Iterator[Estimate]:
         """The estimates on the joined graphs at soft thresholds, falling."""
         path, _ = self.run(moments, float(thresholds[-1]))
         search = SoftSearch(moments, self.constraints)
         for threshold in thresholds.tolist():
             search.restrict(path.edges(threshold))
-            yield search.lower(SoftThreshold(threshold).penalty)
+            yield search.lower(SoftThreshold(threshold).penalty, SCORED_TOLERANCE)
 
     def charge(self, n_samples: float, n_features: int, gamma: float) -> float:
         """What the extended BIC charges for a neighbour, divided by n."""

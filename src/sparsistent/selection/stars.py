@@ -12,14 +12,16 @@ it with 0.1: their ``stars.thresh`` or ``thresh`` is 2β.
 
 Paths are read at every threshold at which any subsample's graph changes, so there is no grid.
 
-The bounded version (Müller, Bonneau and Kurtz, 2016) starts with two subsamples. Of N independent
-ones the mean of D̂ is 1 − 1/N times its limit, so two reach β at a smaller threshold than more do:
-that is how far the others have to be run.
+Subsamples are run to where noise alone would be so unstable, and then, as their instability grows,
+to where it will have passed β. The bounded version (Müller, Bonneau and Kurtz, 2016) asks two of
+them first. Of N independent ones the mean of D̂ is 1 − 1/N times its limit: two show half of the
+limit, so theirs is multiplied by 2(1 − 1/N) before it is compared with β. The others are run once,
+to where that has passed β by two standard errors, and further in the rare case that all together
+have not passed it there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import isqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -28,16 +30,20 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from sparsistent.core.moments import LEAST_GAIN, Array
-from sparsistent.greedy.graph_sequence import GraphSequence
+from sparsistent.data.moments import LEAST_GAIN, Array
+from sparsistent.search.graph_sequence import GraphSequence
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.problem import Problem, Rows
 from sparsistent.selection.rules import Number, Rule
 
-# A path that is not long enough is run to this share of its threshold.
-FURTHER = 0.7
-
-Run = Callable[[float], list[GraphSequence]]
+# Paths that have not passed β are run to where they are expected to have passed it by this share,
+# but at once no further than to the second share of their threshold, and no less than to the third.
+BEYOND = 0.1
+FURTHER, NEARER = 0.7, 0.97
+# Standard errors by which two subsamples are to have passed β where the others end.
+STANDARD_ERRORS = 2.0
+# Progress is told in such parts of the way.
+PARTS = 100
 
 
 def subsample_size(n_samples: int) -> int:
@@ -100,8 +106,8 @@ class StARS(Rule):
     n_jobs : int or None, default=None
         The number of processes, as in joblib.
     bounded : bool, default=False
-        Whether two of the subsamples say how far the others are run: faster, and hardly ever
-        another result.
+        Whether two of the subsamples say how far the others are run: faster, and the same
+        result.
 
     Examples
     --------
@@ -142,28 +148,19 @@ class StARS(Rule):
         drawn = [
             np.sort(random.permutation(n)[: subsample_size(n)]) for _ in range(self.n_subsamples)
         ]
-        with Parallel(n_jobs=self.n_jobs) as parallel:
-            run = partial(_graphs_of_parts, problem, parallel)
-            if self.bounded:
-                _, end = self._run_far_enough(partial(run, drawn[:2]), problem)
-                graphs = run(drawn, end)
-            else:
-                graphs, _ = self._run_far_enough(partial(run, drawn), problem)
-        return self._choose(problem, graphs)
-
-    def _run_far_enough(self, run: Run, problem: Problem) -> tuple[list[GraphSequence], float]:
-        """Graphs whose instability reaches β, or all there are, and how far they go."""
-        p = problem.n_features
-        n = len(problem.rows(self).values)
         noise = replace(problem.noise, n_samples=subsample_size(n) * (problem.n_samples / n))
         # Where noise alone is so unstable.
         end = noise.threshold((1 - np.sqrt(1 - 2 * self.beta)) / 2)
-        while True:
-            graphs = run(end)
-            is_through = max(part.lower[-1] for part in graphs) > end or end <= LEAST_GAIN
-            if is_through or (instability(graphs, p)[1] > self.beta).any():
-                return graphs, end
-            end *= FURTHER
+        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+            runs = Subsamples(problem, drawn, float(self.beta), parallel)
+            if self.bounded and self.n_subsamples > 2:
+                first, reached = runs.past(2, end)
+                graphs = first + runs.run(drawn[2:], reached)
+                if not runs.have_passed(graphs):
+                    graphs, _ = runs.past(self.n_subsamples, reached * NEARER)
+            else:
+                graphs, _ = runs.past(self.n_subsamples, end)
+        return self._choose(problem, graphs)
 
     def _choose(self, problem: Problem, graphs: Sequence[GraphSequence]) -> Selection:
         levels, below = instability(graphs, problem.n_features)
@@ -178,11 +175,63 @@ class StARS(Rule):
         return Selection(repr(self), threshold[shown], highest[shown], meaning, chosen)
 
 
-def _graphs_of_parts(
-    problem: Problem, parallel: Parallel, drawn: Sequence[Rows], threshold: float
-) -> list[GraphSequence]:
-    problem = replace(problem, report=None, _run=None)
-    return list(parallel(delayed(_part_graphs)(problem, rows, threshold) for rows in drawn))
+class Subsamples:
+    """Runs subsamples to thresholds, and tells how far they have come on the way to β."""
+
+    def __init__(
+        self, problem: Problem, drawn: Sequence[Rows], beta: float, parallel: Parallel
+    ) -> None:
+        self._problem = replace(problem, report=None, _run=None)
+        self._drawn, self._beta, self._parallel = drawn, beta, parallel
+        self._report = problem.report
+
+    def past(self, number: int, end: float) -> tuple[list[GraphSequence], float]:
+        """The graphs of the first ones, as far as they need to go, and where they have passed β."""
+        while True:
+            graphs = self.run(self._drawn[:number], end)
+            levels, unstable = self._expected(graphs)
+            n_pairs = self._problem.n_features * (self._problem.n_features - 1) / 2
+            # Two subsamples disagree about so many pairs where D̂ of all is expected to be β.
+            disagreements = n_pairs * self._beta * len(self._drawn) / (len(self._drawn) - 1)
+            share = STANDARD_ERRORS / np.sqrt(disagreements) if number < len(self._drawn) else 0.0
+            beyond = np.flatnonzero(unstable > self._beta * (1.0 + share))
+            if beyond.size:
+                return graphs, float(levels[beyond[0]])
+            if max(part.lower[-1] for part in graphs) > end or end <= LEAST_GAIN:
+                return graphs, end
+            end *= _share_to(self._beta * (1.0 + share + BEYOND), levels, unstable, end)
+
+    def have_passed(self, graphs: Sequence[GraphSequence]) -> bool:
+        """Whether paths go to where their instability exceeds β, or as far as they can."""
+        end = max(part.lower[-1] for part in graphs)
+        levels, unstable = self._expected(graphs)
+        return bool((unstable[levels > end] > self._beta).any()) or end <= LEAST_GAIN
+
+    def run(self, drawn: Sequence[Rows], end: float) -> list[GraphSequence]:
+        """The graphs of some subsamples down to a threshold."""
+        graphs = []
+        for part in self._parallel(
+            delayed(_part_graphs)(self._problem, rows, end) for rows in drawn
+        ):
+            graphs.append(part)
+            if self._report is not None:
+                self._report("subsamples", len(graphs), len(drawn))
+        return graphs
+
+    def _expected(self, graphs: Sequence[GraphSequence]) -> tuple[Array, Array]:
+        """The instability that some subsamples let expect of all, below falling thresholds."""
+        levels, unstable = instability(graphs, self._problem.n_features)
+        return levels, unstable * (1 - 1 / len(self._drawn)) / (1 - 1 / len(graphs))
+
+
+def _share_to(target: float, levels: Array, unstable: Array, end: float) -> float:
+    """The share of a threshold at which instability reaches a target, as it grew so far."""
+    reached = float(unstable.max(initial=0.0))
+    before = float(unstable[levels > end / FURTHER].max(initial=0.0))
+    if before <= 0.0 or reached <= before:
+        return FURTHER
+    power = np.log(reached / before) / -np.log(FURTHER)
+    return float(np.clip((reached / target) ** (1.0 / power), FURTHER, NEARER))
 
 
 def _part_graphs(problem: Problem, rows: Rows, threshold: float) -> GraphSequence:

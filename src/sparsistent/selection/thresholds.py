@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from sparsistent.core.moments import LEAST_GAIN, Array
+from sparsistent.data.moments import LEAST_GAIN, Array
 
 # Beyond this many standard deviations a double has no chance left to tell.
 LARGEST_SCORE = 37.0
@@ -71,7 +71,7 @@ def paper_threshold(n_samples: float, n_features: int, constant: float, max_degr
 class Noise:
     """The law of the gain of a pair without an edge, and how many pairs there are.
 
-    ``n_samples`` is the effective number (:mod:`sparsistent.core.effective_samples`).
+    ``n_samples`` is the effective number (:mod:`sparsistent.data.effective_samples`).
 
     Examples
     --------

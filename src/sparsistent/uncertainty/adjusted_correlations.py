@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
-from sparsistent.core.moments import Array, Moments
-from sparsistent.greedy.graph import Integers
+from sparsistent.data.moments import Array, Integers, Moments
 
 # Directions in which the symmetric K can move.
 DIRECTIONS = np.array([[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]], np.float64)

@@ -16,7 +16,9 @@ all the other pairs that could have been chosen, so it is too small by an unknow
 edges, and tests nothing.
 """
 
+import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -29,13 +31,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from sparsistent.core.moments import Array, Moments
-from sparsistent.estimators.base import GraphEstimator, fit_on
+from sparsistent.data.moments import Array, Moments
+from sparsistent.data.table import Table
+from sparsistent.engine.estimates import estimate_with
+from sparsistent.engine.solve import estimate_on
+from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.greedy_search import rule_of
-from sparsistent.estimators.input import column_names
+from sparsistent.estimators.input import HeavyTailsWarning, column_names, read_moments
 from sparsistent.estimators.progress import Progress, Verbose
-from sparsistent.greedy.estimate import change_graph
-from sparsistent.greedy.refit import FittedGraph
 from sparsistent.optional import optional_import
 from sparsistent.uncertainty.checks import (
     check_between,
@@ -239,7 +242,7 @@ def bootstrap(
     model = _seeded(estimator, check_random_state(random_state).randint(2**31 - 1)).fit(X)
     moments = model._moments_
     results, failures = on_resamples(
-        partial(_resample, estimator, X, model.edges_),
+        partial(_resample, _template(estimator, X), X, model.edges_),
         n_resamples,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -281,45 +284,82 @@ def bootstrap(
 
 def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
     """The χ² tail of each edge's likelihood ratio, all other edges refitted without it."""
-    fit = fit_on(moments, edges)
+    fit = estimate_with(moments, edges)
     fall = np.empty(len(edges))
     for k, (i, j) in enumerate(edges.tolist()):
         loss = fit.loss
-        change_graph(fit, [(i, j, False)])
+        fit.delete(i, j)
         fall[k] = fit.loss - loss
-        change_graph(fit, [(i, j, True)])
+        fit.insert(i, j)
     assert moments.n_effective is not None
     return np.asarray(special.chdtrc(1, np.maximum(moments.n_effective * fall, 0.0)))
 
 
+def _template(estimator: GraphEstimator, X: Any) -> tuple[GraphEstimator, Table | None]:
+    """An estimator that has read a table, and the table, from which rows can be drawn.
+
+    No table where each resample has to be read by itself: rows without any value are left out.
+    """
+    template = clone(estimator).set_params(verbose=0, callback=None)
+    if estimator.missing != "error":
+        return template, None
+    with warnings.catch_warnings():
+        # Of all rows there has been one already.
+        warnings.simplefilter("ignore", HeavyTailsWarning)
+        return template, template._read(X)[1]
+
+
 def _resample(
-    estimator: GraphEstimator, X: Any, selected: Integers, random: np.random.Generator
+    template: tuple[GraphEstimator, Table | None],
+    X: Any,
+    selected: Integers,
+    random: np.random.Generator,
 ) -> tuple[Integers, Array, Array]:
     """The graph of a resample, its partial correlations, and those on the selected graph."""
+    estimator, table = template
     n = _num_samples(X)
-    table = take_rows(X, random.integers(n, size=n))
-    worker = _seeded(estimator, int(random.integers(2**31 - 1))).fit(table)
-    on_selected = _partial_correlations(fit_on(worker._moments_, selected), selected)
-    return worker.edges_, worker._edge_values()[1], on_selected
+    rows, seed = random.integers(n, size=n), int(random.integers(2**31 - 1))
+    if table is None:
+        worker = _seeded(estimator, seed).fit(take_rows(X, rows))
+    else:
+        worker, drawn = copy(estimator), table.rows(rows)
+        if hasattr(worker, "threshold"):
+            worker.threshold = _seeded_threshold(worker.threshold, seed)
+        # A number is compared with gains, whatever their noise.
+        is_judged = rule_of(getattr(worker, "threshold", None)) is not None
+        with_noise = is_judged or isinstance(worker.shrinkage, str)
+        worker._fit_read(read_moments(worker, drawn, with_noise=with_noise), drawn)
+    values = worker._edge_values()[1]
+    if np.array_equal(worker.edges_, selected):
+        return worker.edges_, values, values
+    on_selected = _partial_correlations(estimate_on(worker._moments_, selected)[0], selected)
+    return worker.edges_, values, on_selected
 
 
 def _seeded(estimator: GraphEstimator, seed: int) -> GraphEstimator:
     """A clone whose random choices, if it has any that are left open, follow from a seed."""
     worker: GraphEstimator = clone(estimator).set_params(verbose=0)
-    rule = rule_of(getattr(worker, "threshold", None))
-    if rule is not None and rule.get_params().get("random_state", 0) is None:
-        worker.set_params(threshold=rule.set_params(random_state=seed))
+    if hasattr(worker, "threshold"):
+        worker.set_params(threshold=_seeded_threshold(worker.threshold, seed))
     return worker
 
 
-def _partial_correlations(fit: FittedGraph, edges: Integers) -> Array:
+def _seeded_threshold(threshold: Any, seed: int) -> Any:
+    rule = rule_of(threshold)
+    if rule is not None and rule.get_params().get("random_state", 0) is None:
+        return clone(rule).set_params(random_state=seed)
+    return threshold
+
+
+def _partial_correlations(precision: sparse.csr_array, edges: Integers) -> Array:
     """Of the edges of an estimate, in the order in which they are given."""
-    m, p = fit.graph.n_edges, fit.p
-    ends = np.sort(fit.graph.ends[:m], axis=1)
-    root = np.sqrt(fit.theta_diagonal)
-    values = -fit.theta[:m] / root[ends[:, 0]] / root[ends[:, 1]]
-    found, wanted = ends @ [p, 1], edges @ [p, 1]
-    return np.asarray(values[np.argsort(found)][np.searchsorted(np.sort(found), wanted)])
+    if not len(edges):
+        # No entries of a sparse matrix are a sparse matrix, not an array.
+        return np.zeros(0)
+    i, j = edges.T
+    diagonal = precision.diagonal()
+    values = np.asarray(precision[i, j]).ravel()
+    return np.asarray(-values / np.sqrt(diagonal[i] * diagonal[j]))
 
 
 def _edge_keys(

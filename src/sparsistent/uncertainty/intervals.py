@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sparsistent.core.moments import Array, Moments
+from sparsistent.data.moments import Array, Integers, Moments
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.input import column_names
-from sparsistent.greedy.graph import Integers
 from sparsistent.optional import optional_import
 from sparsistent.uncertainty.adjusted_correlations import adjusted_correlations
 from sparsistent.uncertainty.checks import check_between, check_kind

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sparsistent.estimators.input import HeavyTailsWarning
-from sparsistent.estimators.progress import Progress, Verbose, reporting
+from sparsistent.estimators.progress import Progress, Verbose, progress_bar, reporting
 
-# Resamples that a process is given at a time, and how often all are given some between two reports.
+# Resamples that a process is given at a time; a report follows.
 BATCH = 5
-ROUNDS = 4
 
 Work = Callable[[np.random.Generator], Any]
 
@@ -54,13 +53,13 @@ def on_resamples(
     root = np.random.SeedSequence(check_random_state(random_state).randint(2**31 - 1))
     seeds = root.spawn(number)
     batches = [seeds[first : first + BATCH] for first in range(0, number, BATCH)]
-    together = ROUNDS * effective_n_jobs(n_jobs)
     outcomes: list[Any] = []
-    with Parallel(n_jobs=n_jobs) as parallel, reporting(verbose, callback) as report:
-        for first in range(0, len(batches), together):
-            part = batches[first : first + together]
-            for done in parallel(delayed(_outcomes)(work, batch) for batch in part):
-                outcomes.extend(done)
+    with (
+        Parallel(n_jobs=n_jobs, return_as="generator") as parallel,
+        reporting(progress_bar(verbose), callback) as report,
+    ):
+        for done in parallel(delayed(_outcomes)(work, batch) for batch in batches):
+            outcomes.extend(done)
             if report is not None:
                 report("resamples", len(outcomes), number)
     failures = [

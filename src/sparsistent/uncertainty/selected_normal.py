@@ -30,7 +30,7 @@ import math
 import numpy as np
 from scipy import special
 
-from sparsistent.core.moments import Array
+from sparsistent.data.moments import Array
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 # Standard deviations around the mode of a log-concave function outside of which nothing is left,

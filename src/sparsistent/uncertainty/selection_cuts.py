@@ -23,15 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sparsistent.core.moments import LEAST_VARIANCE, Array
+from sparsistent.data.moments import LEAST_VARIANCE, Array
+from sparsistent.engine.solve import NoEstimateError, estimate_on
 from sparsistent.estimators.base import GraphEstimator
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
-from sparsistent.greedy.known_graph import estimate_on
-from sparsistent.greedy.nested_path import NestedPath
-from sparsistent.greedy.refit import NoEstimateError
-from sparsistent.greedy.units import AbsoluteThreshold, TestedThreshold
+from sparsistent.search.units import AbsoluteThreshold, TestedThreshold
 from sparsistent.selection import CV, Auto, StARS
+from sparsistent.selection.nested_path import NestedPath
 from sparsistent.selection.thresholds import Noise, profile_gain
 
 # Rules whose threshold moves with the edges that there are.

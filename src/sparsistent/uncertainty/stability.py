@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from sparsistent.core.moments import LEAST_GAIN, Array
+from sparsistent.data.moments import LEAST_GAIN, Array
 from sparsistent.estimators.base import threads_for
 from sparsistent.estimators.greedy_search import GreedySearch
 from sparsistent.estimators.input import column_names

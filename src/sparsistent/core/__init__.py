@@ -1,1 +1,0 @@
-"""Arrays in, arrays out: moments, the Gaussian likelihood, and the compiled inner loops."""

@@ -1,0 +1,1 @@
+"""From a table to moments: correlations of any kind, missing values, strong pairs, noise."""

@@ -1,0 +1,1 @@
+"""The estimate on a graph, kept up to date; regressions at nodes."""

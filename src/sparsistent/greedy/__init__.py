@@ -1,1 +1,0 @@
-"""The paper's two algorithms, the refit that both share, and the path that a run leaves behind."""
