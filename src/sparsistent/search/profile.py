@@ -212,12 +212,17 @@ def profile_greedy(
     search = Descent(moments, constraints, plan, report)
     empty, found = _empty(search, threshold), list[Estimate]()
     error = NoEstimateError(0, [])
+    # With few samples, each node is determined by enough others, and moves would take most edges of
+    # such a graph away again. F of the identity is that of no edges.
+    no_edges = moments.scale.size + threshold * len(constraints.include)
     for edges, is_last in _first_graphs(search, empty, threshold, nu):
         if found and is_last:
             break
         # With few samples a graph may have no estimate.
         try:
             state = start(search, edges) if empty is None else _at(search, empty, edges, threshold)
+            if not is_last and _penalised(state, threshold) > no_edges:
+                continue
             state = _descend(search, empty, state, threshold)
             found.append(
                 state if isinstance(state, Estimate) else _estimate(search, state, threshold)
@@ -226,7 +231,7 @@ def profile_greedy(
             error = obstacle
     if not found:
         raise error
-    estimate = min(found, key=lambda each: each.loss + threshold * each.n_edges)
+    estimate = min(found, key=lambda each: _penalised(each, threshold))
     loss, graph = estimate.loss + loss_offset(moments), estimate.edges
     path = ProfilePath(threshold, graph, loss, search.n_moves, moments, constraints, plan)
     return path, estimate
@@ -308,6 +313,13 @@ def _descend(
         return descend(search, state, threshold, exactness)
     assert empty is not None
     return descend_locally(search, empty, state, threshold)
+
+
+def _penalised(state: State, threshold: float) -> float:
+    """F."""
+    if isinstance(state, Fit):
+        return state.penalised(threshold)
+    return float(state.loss + threshold * state.n_edges)
 
 
 def _estimate(search: Descent, fit: Fit, threshold: float) -> Estimate:
