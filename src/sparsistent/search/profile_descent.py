@@ -19,6 +19,7 @@ from scipy import linalg
 from sparsistent.data.moments import LEAST_VARIANCE, Array, Integers, Moments, is_collinear
 from sparsistent.engine.estimates import Estimate, dense_estimate
 from sparsistent.engine.solve import NoEstimateError
+from sparsistent.lazy import cached_property
 from sparsistent.plan import Plan
 from sparsistent.search.constraints import Constraints
 from sparsistent.search.global_greedy import REPORT_EVERY
@@ -27,7 +28,7 @@ from sparsistent.search.profile_moves import Fit, Model, fit_at
 Progress = Callable[[str, int, int], object]
 
 # Models in a row with which Newton's method goes on, from a start that is far from the estimate.
-MAX_MODELS = 60
+MAX_MODELS = 40
 # By how much correlations are made smaller where they have no inverse.
 RIDGE = 0.03
 # By how much a node may be off at the start of Newton's method, the next where Θ is not positive
@@ -57,6 +58,24 @@ class Descent:
     n_moves: int = 0
     reported: float = 0.0
 
+    @cached_property
+    def is_singular(self) -> bool:
+        """Whether the correlations have no inverse."""
+        return bool(linalg.lapack.dpotrf(self.moments.correlation, clean=False)[1])
+
+    @cached_property
+    def most_edges(self) -> int:
+        """Edges beyond which correlations of this rank r have an estimate by chance alone, if at all.
+
+        A Gram matrix of p vectors with r entries has r p - r (r - 1) / 2 free entries, which cannot
+        agree with more than as many on a graph (Gross and Sullivant, 2018).
+        """
+        p = len(self.moments.correlation)
+        if not self.is_singular:
+            return p * (p - 1) // 2
+        rank = int(np.linalg.matrix_rank(self.moments.correlation, hermitian=True))
+        return max(rank * p - rank * (rank - 1) // 2 - p, 0)
+
     def took(self, count: int, state: Fit | Estimate) -> None:
         """Count moves, and keep the graph after them."""
         self.n_moves += count
@@ -75,7 +94,7 @@ def start(descent: Descent, edges: Integers) -> Fit:
     S, (i, j) = descent.moments.correlation, edges.T
     if (collinear := np.flatnonzero(is_collinear(S[i, j]))).size:
         raise NoEstimateError(int(i[collinear[0]]), [int(j[collinear[0]])])
-    kept = 1.0 if linalg.lapack.dpotrf(S, clean=False)[1] == 0 else 1.0 - RIDGE
+    kept = 1.0 - RIDGE if descent.is_singular else 1.0
     estimate = with_covariance(kept * S, edges, kept * S, START_TOLERANCES[0], descent.plan)
     for tolerance in START_TOLERANCES:
         fit = fit_at(S, estimate.pairs, estimate.diagonal.copy(), estimate.theta.copy())
@@ -100,26 +119,42 @@ def _model(descent: Descent, fit: Fit, threshold: float) -> Model:
         include, exclude = descent.constraints.include, descent.constraints.exclude
         with suppress(np.linalg.LinAlgError):
             return Model(fit, threshold, include, exclude, descent.plan)
+    raise _no_estimate(fit)
+
+
+def _no_estimate(fit: Fit) -> NoEstimateError:
+    """The error that names the node with the least variance left."""
     node = int(fit.diagonal.argmax())
     own = fit.pairs[(fit.pairs == node).any(axis=1)]
-    raise NoEstimateError(node, sorted(own[own != node].tolist()))
+    return NoEstimateError(node, sorted(own[own != node].tolist()))
 
 
 def settle(descent: Descent, fit: Fit, threshold: float, tolerance: float) -> Model:
-    """The model of the estimate on the graph of a fit, by Newton's method."""
+    """The model of the estimate on the graph of a fit, by Newton's method.
+
+    Where the last digits are out of reach it is that of a fit whose loss is close.
+    """
     for _ in range(MAX_MODELS):
         model = _model(descent, fit, threshold)
         fit, left = model.polish(fit, tolerance)
         if left <= tolerance:
             break
+    if left > descent.plan.prediction_error * threshold:
+        raise _no_estimate(fit)
     model.read(fit)
     return model
 
 
 def descend(descent: Descent, fit: Fit, threshold: float, exactness: float = 1.0) -> Fit:
-    """Carry out moves that lower F until there are none, or a model would be too large."""
+    """Carry out moves that lower F until there are none, or a model would be too large.
+
+    NoEstimateError where the graph has too many edges for the samples: with more and more of them F
+    would fall for ever.
+    """
     plan = descent.plan
     tolerance = exactness * plan.profile_tolerance * threshold
+    if len(fit.pairs) > descent.most_edges:
+        raise _no_estimate(fit)
     model = settle(descent, fit, threshold, tolerance)
     while len(model.fit.pairs) <= plan.max_model_edges:
         before = model.fit.penalised(threshold)
@@ -147,7 +182,9 @@ def _carry_out(descent: Descent, model: Model, threshold: float, tolerance: floa
         if not moves:
             break
         restore, before = model.carry_out(moves), model.fit.penalised(threshold) - left
-        found, following = model.refit(tolerance), model
+        found, following = None, model
+        if np.count_nonzero(model.free) <= descent.most_edges:
+            found = model.refit(tolerance)
         wanted = plan.min_fall * threshold
         if len(moves) > 1:
             wanted -= plan.min_share * sum(move.change for move in moves)
