@@ -266,7 +266,7 @@ def refusal(estimator, table):
 @pytest.mark.parametrize(
     ("estimator", "least"),
     [
-        (GlobalGreedy(0.1), 20),
+        (GlobalGreedy(0.1, gain="coordinate"), 20),
         (NeighborhoodGreedy(0.1, combine="or"), 3),
         (NeighborhoodGreedy("ebic", combine="or"), 20),
         (NeighborhoodGreedy("ebic", combine="or", gain="profile"), 20),

@@ -66,7 +66,7 @@ SHAPES = corpus(
     (
         "p = n, profile",
         lambda: fit_global(SQUARE, gain="profile"),
-        value_error("12 and 12.*set gain='coordinate', or shrinkage="),
+        certified,
     ),
     (
         "p = n, profile and shrinkage",

@@ -9,14 +9,14 @@ from sklearn.utils._param_validation import StrOptions
 from sparsistent.data.moments import Moments
 from sparsistent.engine.estimates import are_all_correlated
 from sparsistent.estimators.base import Correlation, Missing, Shrinkage
-from sparsistent.estimators.greedy_search import GreedySearch
+from sparsistent.estimators.greedy_search import SAMPLES_EACH, STEEP, GreedySearch
 from sparsistent.estimators.hidden_factors import HiddenFactors
 from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.plan import PLAN
-from sparsistent.search.neighborhoods import Gain
+from sparsistent.search.neighborhoods import Gain, smallest_residual_variance
 from sparsistent.selection.rules import Number, Rule
 from sparsistent.selection.searches import GlobalSearch
-from sparsistent.selection.thresholds import profile_gain
+from sparsistent.selection.thresholds import ebic_edge_threshold, profile_gain
 
 
 class GlobalGreedy(HiddenFactors):
@@ -200,6 +200,13 @@ class GlobalGreedy(HiddenFactors):
 
     def _search(self, gain: Gain) -> GlobalSearch:
         return GlobalSearch(float(self.backward_factor), self._constraints(), gain)
+
+    def _is_steep(self, moments: Moments) -> bool:
+        """With few samples for each variable, given its neighbours by regression."""
+        n, p = moments.n_samples, moments.scale.size
+        if n is None or p > PLAN.max_model_variables or n >= SAMPLES_EACH * p:
+            return super()._is_steep(moments)
+        return smallest_residual_variance(moments, ebic_edge_threshold(n, p, 0.5)) < 1.0 / STEEP
 
     def _judges(self, moments: Moments, *, thorough: bool) -> tuple[GlobalSearch, ...]:
         if self.gain == "coordinate":

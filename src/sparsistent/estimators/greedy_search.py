@@ -32,7 +32,7 @@ from sparsistent.estimators.progress import Progress, Verbose
 from sparsistent.linear_algebra import invert
 from sparsistent.plan import PLAN
 from sparsistent.search.constraints import Constraints
-from sparsistent.search.neighborhoods import Gain, smallest_residual_variance
+from sparsistent.search.neighborhoods import Gain
 from sparsistent.search.path import GraphPath
 from sparsistent.search.soft import SoftPath, ladder, soft_estimate
 from sparsistent.search.units import (
@@ -48,13 +48,12 @@ from sparsistent.selection.held_out import Recorder
 from sparsistent.selection.nested_path import NestedPath
 from sparsistent.selection.problem import Problem, Search
 from sparsistent.selection.rules import Number, Rule
-from sparsistent.selection.thresholds import ebic_edge_threshold
 
 Pair = tuple[int, int]
 # An estimate is changed to one on another graph up to this share of edges that come and go.
 MOST_CHANGES = 0.5
 # gain="auto" is "profile" where some variable keeps less than 1/STEEP of its variance given others:
-# given all of them where there are so many samples for each variable, else given its neighbours.
+# given all of them, which takes so many samples for each variable.
 SAMPLES_EACH = 2
 STEEP = 5.0
 
@@ -193,7 +192,19 @@ class GreedySearch(GraphEstimator):
 
     def _has_profile(self, moments: Moments) -> bool:
         """Whether the search has profile gains, unless the threshold is a soft one."""
-        return self.gain == "profile" or (self.gain == "auto" and _is_steep(moments))
+        return self.gain == "profile" or (self.gain == "auto" and self._is_steep(moments))
+
+    def _is_steep(self, moments: Moments) -> bool:
+        """Whether others determine some variable so well that only a thorough search will do."""
+        n, p = moments.n_samples, moments.scale.size
+        if n is None or p > PLAN.max_model_variables or n < SAMPLES_EACH * p:
+            return False
+        try:
+            steepest = float(invert(moments.correlation).diagonal().max())
+        except np.linalg.LinAlgError:
+            return False
+        # The inverse of a sample's covariance is too large by this factor, on average.
+        return steepest * (n - p - 1) / n > STEEP and steepest * LEAST_VARIANCE < 1.0
 
     def _judges(self, moments: Moments, *, thorough: bool) -> tuple[Search, ...]:
         """The searches whose estimates tell how much speaks for each pair, fast ones first."""
@@ -343,21 +354,6 @@ def _judged_path(problem: Problem, threshold: float) -> NestedPath | None:
     if isinstance(threshold, ProfileThreshold) and problem.judges:
         return problem.judged(threshold)
     return None
-
-
-def _is_steep(moments: Moments) -> bool:
-    """Whether others determine some variable so well that only a thorough search will do."""
-    n, p = moments.n_samples, moments.scale.size
-    if n is None or p > PLAN.max_model_variables:
-        return False
-    if n < SAMPLES_EACH * p:
-        return smallest_residual_variance(moments, ebic_edge_threshold(n, p, 0.5)) < 1.0 / STEEP
-    try:
-        steepest = float(invert(moments.correlation).diagonal().max())
-    except np.linalg.LinAlgError:
-        return False
-    # The inverse of a sample's covariance is too large by this factor, on average.
-    return steepest * (n - p - 1) / n > STEEP and steepest * LEAST_VARIANCE < 1.0
 
 
 def rule_of(threshold: Any) -> Rule | None:

@@ -86,7 +86,7 @@ class ProfilePath:
     loss : float
         The loss of its result.
     n_moves : int
-        Edges added, removed or swapped on the way, the steps of the paper's search included.
+        Edges of the graphs at which moves began, and moves: edges added, removed or swapped.
     constraints : Constraints
         The edges that are in all of its graphs, and the pairs that are in none.
     moments : Moments
@@ -223,6 +223,7 @@ def profile_greedy(
             state = start(search, edges) if empty is None else _at(search, empty, edges, threshold)
             if not is_last and _penalised(state, threshold) > no_edges:
                 continue
+            search.n_moves += len(edges)
             state = _descend(search, empty, state, threshold)
             found.append(
                 state if isinstance(state, Estimate) else _estimate(search, state, threshold)

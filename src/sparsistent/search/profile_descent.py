@@ -65,7 +65,7 @@ class Descent:
 
     @cached_property
     def most_edges(self) -> int:
-        """Edges beyond which correlations of this rank r have an estimate by chance alone, if at all.
+        """Edges beyond which correlations of this rank r have an estimate by chance, if at all.
 
         A Gram matrix of p vectors with r entries has r p - r (r - 1) / 2 free entries, which cannot
         agree with more than as many on a graph (Gross and Sullivant, 2018).

@@ -241,7 +241,8 @@ class Problem:
     def judged(self, threshold: ProfileThreshold) -> NestedPath | None:
         """The edges that pass a threshold of evidence, with those that do not."""
         known = self._nested
-        if known is None or known.threshold != threshold:
+        is_known = known is not None and isinstance(known.threshold, ProfileThreshold)
+        if known is None or not is_known or known.threshold > threshold:
             found = self.evidence(threshold, self.judges[-1])
             known = None if found is None else self._nested
         return known

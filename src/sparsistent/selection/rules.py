@@ -25,7 +25,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
@@ -165,7 +164,7 @@ class Auto(Rule):
             judged = self._fixed_point(problem, noise, search, cut, most)
             if judged is not None:
                 cut, most = judged.cut, MAX_SEARCHES_AFTER
-        return self._on_path(problem) if judged is None else judged.selection(repr(self))
+        return self._on_path(problem) if judged is None else judged.selection(repr(self), noise)
 
     @staticmethod
     def _fixed_point(
@@ -217,17 +216,18 @@ class Judged:
         """The score from which on there is an edge."""
         return self.mixture.cut
 
-    @property
-    def _is_edge(self) -> NDArray[np.bool_]:
-        return self.evidence.is_edge & (self.evidence.gain > self.threshold)
+    def selection(self, rule: str, noise: Noise) -> Selection:
+        """The local false discovery rate against the gain, and what is known of each edge.
 
-    def selection(self, rule: str) -> Selection:
-        """The local false discovery rate against the gain, and what is known of each edge."""
+        No edge is likelier to be noise, even where the cut has risen a little with the last graph.
+        """
         gain = self.evidence.gain
+        threshold = max(self.threshold, ProfileThreshold(noise.gain(self.cut)))
         _, shown = np.unique(-np.maximum(gain, LEAST_GAIN), return_index=True)
         shown = shown[np.isfinite(gain[shown])]
-        shown = shown[: int(np.count_nonzero(gain[shown] > self.threshold / 2)) + 1]
-        of_edges = self.mixture.local_fdr(self.scores[self._is_edge])
+        shown = shown[: int(np.count_nonzero(gain[shown] > threshold / 2)) + 1]
+        is_edge = self.evidence.is_edge & (gain > threshold)
+        of_edges = self.mixture.local_fdr(self.scores[is_edge])
         rank = np.argsort(np.argsort(of_edges, kind="stable"), kind="stable")
         means = np.cumsum(np.sort(of_edges)) / np.arange(1, of_edges.size + 1)
         return Selection(
@@ -235,7 +235,7 @@ class Judged:
             np.maximum(gain[shown], LEAST_GAIN),
             self.mixture.local_fdr(self.scores[shown]),
             CHANCE_OF_NOISE,
-            self.threshold,
+            threshold,
             learned=_learned(self.mixture),
             probability=1.0 - of_edges,
             q_value=means[rank],

@@ -298,10 +298,11 @@ def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
 def _template(estimator: GraphEstimator, X: Any) -> tuple[GraphEstimator, Table | None]:
     """An estimator that has read a table, and the table, from which rows can be drawn.
 
-    No table where each resample has to be read by itself: rows without any value are left out.
+    No table where each resample has to be read by itself: rows without any value are left out, or a
+    subclass has a ``fit`` of its own.
     """
     template = clone(estimator).set_params(verbose=0, callback=None)
-    if estimator.missing != "error":
+    if estimator.missing != "error" or type(estimator).fit is not GraphEstimator.fit:
         return template, None
     with warnings.catch_warnings():
         # Of all rows there has been one already.
