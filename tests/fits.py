@@ -4,11 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from sparsistent import GlobalGreedy
 from sparsistent.engine.estimates import dense_estimate
 from sparsistent.plan import PLAN
 
 # W as sparse rows, whatever the number of variables and of candidates.
 SPARSE = replace(PLAN, max_dense_variables=0, max_candidate_share=1.0)
+
+
+def store_sparsely(monkeypatch):
+    """Make GlobalGreedy store W as sparse rows."""
+    usual = GlobalGreedy._search
+    monkeypatch.setattr(
+        GlobalGreedy, "_search", lambda self, gain: replace(usual(self, gain), plan=SPARSE)
+    )
 
 
 def fitted(S, edges):

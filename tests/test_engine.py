@@ -4,11 +4,11 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import problems
 import pytest
+from fits import SPARSE, store_sparsely
 from scipy import sparse
 from scipy.linalg import block_diag
 
@@ -22,7 +22,6 @@ from sparsistent.engine.solve import NoEstimateError
 from sparsistent.plan import PLAN
 from sparsistent.search import global_greedy as searching
 from sparsistent.search.global_greedy import global_greedy, screened_estimate
-from sparsistent.selection import searches
 from sparsistent.selection.thresholds import ebic_edge_threshold
 
 N_SAMPLES = 1200
@@ -42,7 +41,6 @@ def table(kind, p, seed):
     return model.sample(N_SAMPLES, random_state=seed)
 
 
-SPARSE = replace(PLAN, max_dense_variables=0, max_candidate_share=1.0)
 DENSE = replace(PLAN, max_dense_variables=10**9)
 # Refits of few variables are as loose as those of many.
 LOOSE = replace(SPARSE, max_tight_variables=1, min_loose_variables=2)
@@ -53,7 +51,7 @@ TIGHT = replace(DENSE, max_tight_variables=10**8, min_loose_variables=10**9)
 @pytest.fixture
 def sparse_storage(monkeypatch):
     """Estimators store W sparsely."""
-    monkeypatch.setattr(searches, "global_greedy", partial(global_greedy, plan=SPARSE))
+    store_sparsely(monkeypatch)
 
 
 @pytest.mark.parametrize("covariance", ["dense_covariance", "ill_conditioned_covariance"])

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from fits import SPARSE
+from fits import store_sparsely
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.covariance import OAS, ledoit_wolf_shrinkage
@@ -26,7 +26,6 @@ from sparsistent.data.moments import shrunk
 from sparsistent.data.table import Table
 from sparsistent.engine.estimates import estimate_with
 from sparsistent.plan import PLAN
-from sparsistent.search.global_greedy import global_greedy
 from sparsistent.search.neighborhoods import neighborhood_greedy
 from sparsistent.search.units import SoftThreshold
 from sparsistent.selection import cross_validation, held_out, searches
@@ -96,7 +95,7 @@ def test_where_correlations_do_not_fit(monkeypatch, combine):
         model = clone(estimator).set_params(shrinkage=0.2, gain="coordinate")
         plain = clone(model).fit(table)
         with monkeypatch.context() as patch:
-            patch.setattr(searches, "global_greedy", partial(global_greedy, plan=SPARSE))
+            store_sparsely(patch)
             patch.setattr(searches, "neighborhood_greedy", from_rows)
             thin = clone(model).set_params(sparse_output=True).fit(table)
             assert "correlation" not in vars(thin._moments_)

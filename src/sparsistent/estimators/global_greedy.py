@@ -54,9 +54,9 @@ class GlobalGreedy(HiddenFactors):
         starts at neighbourhoods, with up to 64 variables also at the paper's result: better where
         variables are strongly correlated. "auto" is "profile" where there are at most 1,024
         variables of which others explain more than four fifths of one; and for the rule "auto",
-        which judges edges by profile gains, unless there are more than 1,024 variables of which
-        most pairs are correlated. Otherwise it is "coordinate". What ran is in ``gain_``. "cv"
-        makes no use of gains.
+        which judges edges by profile gains, unless there are more than 256 variables of which many
+        pairs are correlated though none steeply. Otherwise it is "coordinate". What ran is in
+        ``gain_``. "cv" makes no use of gains.
     n_factors : int or "auto", default=0
         Hidden factors: variables that were not observed and that many observed ones depend on, such
         as the market of stocks. Without them, such a graph fills with edges. The graph is then the
@@ -213,7 +213,8 @@ class GlobalGreedy(HiddenFactors):
             return ()
         p = moments.scale.size
         is_dense = p > 1 and are_all_correlated(moments)
-        if p <= PLAN.max_model_variables and (thorough or is_dense):
+        most = PLAN.max_model_variables if thorough else PLAN.max_dense_variables
+        if (thorough or is_dense) and p <= most:
             return (self._search("profile"),)
         return () if is_dense else (self._search("coordinate"),)
 

@@ -88,6 +88,9 @@ class Search(Protocol):
         Only a search that takes one step after the other can, with coordinate gains.
         """
 
+    def roughly(self) -> "Search":
+        """The same, where only the rough course of the path counts."""
+
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
     ) -> tuple[Integers, int]:

@@ -50,6 +50,9 @@ MAX_SEARCHES = 8
 FULL_STEPS = 4
 MAX_SEARCHES_AFTER = 3
 LARGEST_FALL = 0.75
+# Where strengths say that a variable has more neighbours than this, on average, something that is
+# not in the table moves all of them (docs/factors.md), and denser graphs would only say so again.
+MOST_NEIGHBORS = 50.0
 
 # "ebic" ends a path when its criterion has risen above the least so far by so many charges, and by
 # this share of what the best graph is charged.
@@ -145,8 +148,9 @@ class Auto(Rule):
     empty graph any false edge has a chance of about 0.05.
 
     ``selection_`` then has the probability and the q-value of every edge, and in ``learned`` how
-    many edges there are, found or not. For neighbourhoods, and with more than 1,024 variables of
-    which most pairs are correlated, the gains on one path of coordinate gains are the evidence.
+    many edges there are, found or not. For neighbourhoods, with more than 256 variables of which
+    many pairs are correlated though none steeply, and where the evidence is that a variable has
+    more than 50 neighbours on average, the gains on one path of coordinate gains are the evidence.
 
     Examples
     --------
@@ -163,6 +167,8 @@ class Auto(Rule):
         for search in problem.judges:
             judged = self._fixed_point(problem, noise, search, cut, most)
             if judged is not None:
+                if 2.0 * judged.mixture.n_edges > MOST_NEIGHBORS * problem.n_features:
+                    return self._on_path(problem)
                 cut, most = judged.cut, MAX_SEARCHES_AFTER
         return self._on_path(problem) if judged is None else judged.selection(repr(self), noise)
 
@@ -182,7 +188,8 @@ class Auto(Rule):
             least = float(noise.score(evidence.least))
             mixture = learn_strengths(scores, noise.n_pairs, least)
             judged = Judged(threshold, evidence, scores, mixture)
-            if abs(judged.cut - cut) < SAME_CUT:
+            too_many = 2.0 * mixture.n_edges > MOST_NEIGHBORS * problem.n_features
+            if too_many or abs(judged.cut - cut) < SAME_CUT:
                 break
             step = judged.cut - cut if turn < FULL_STEPS else (judged.cut - cut) / 2
             cut += max(step, -LARGEST_FALL)

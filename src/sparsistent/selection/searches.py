@@ -11,6 +11,7 @@ from typing import Literal
 
 from sparsistent.data.moments import Array, Integers, Moments
 from sparsistent.engine.estimates import Estimate
+from sparsistent.plan import PLAN, Plan
 from sparsistent.search.constraints import NO_CONSTRAINTS, Constraints
 from sparsistent.search.global_greedy import global_greedy
 from sparsistent.search.neighborhoods import Combine, Gain, neighborhood_greedy
@@ -33,6 +34,7 @@ class GlobalSearch:
     constraints: Constraints = NO_CONSTRAINTS
     gain: Gain = "coordinate"
     until: Until | None = None
+    plan: Plan = PLAN
 
     @property
     def has_complete(self) -> bool:
@@ -67,6 +69,7 @@ class GlobalSearch:
                 self.backward_factor,
                 report,
                 self.constraints,
+                plan=self.plan,
             )
         before: tuple[Path, Estimate] | None = None
         if earlier is not None and isinstance(earlier[0], Path) and earlier[1] is not None:
@@ -79,11 +82,16 @@ class GlobalSearch:
             constraints=self.constraints,
             earlier=before,
             until=self.until,
+            plan=self.plan,
         )
 
     def ending(self, until: Until) -> "GlobalSearch":
         """The same, but it may end earlier."""
         return replace(self, until=until)
+
+    def roughly(self) -> "GlobalSearch":
+        """The same, where only the rough course of the path counts."""
+        return replace(self, plan=self.plan.loose())
 
     def loose_graph(
         self, moments: Moments, threshold: float, report: Progress | None
@@ -142,6 +150,10 @@ class NeighborhoodSearch:
 
     def ending(self, until: Until) -> "NeighborhoodSearch":
         """The same: each node goes all the way by itself."""
+        return self
+
+    def roughly(self) -> "NeighborhoodSearch":
+        """The same: a step of a node is exact."""
         return self
 
     def loose_graph(

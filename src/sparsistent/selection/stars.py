@@ -181,7 +181,8 @@ class Subsamples:
     def __init__(
         self, problem: Problem, drawn: Sequence[Rows], beta: float, parallel: Parallel
     ) -> None:
-        self._problem = replace(problem, report=None, _run=None)
+        search = problem.search.roughly()
+        self._problem = replace(problem, search=search, report=None, _run=None)
         self._drawn, self._beta, self._parallel = drawn, beta, parallel
         self._report = problem.report
 
