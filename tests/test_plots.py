@@ -282,15 +282,15 @@ def segments(ax):
 
 def test_intervals_are_those_of_the_result():
     result = bootstrap(GlobalGreedy(), X, 20, random_state=0)
-    ax = draw_intervals(result, max_edges=9)
-    order = np.argsort(result.partial_correlation[:9], kind="stable")
+    ax = draw_intervals(result, max_edges=5)
+    order = np.argsort(result.partial_correlation[:5], kind="stable")
     np.testing.assert_allclose(
         np.sort(segments(ax), axis=0), np.sort(result.interval[order], axis=0)
     )
     names = [text.get_text() for text in ax.get_yticklabels()]
     strongest = result.to_frame().iloc[0]
     assert names[-1] == f"{strongest['source']} – {strongest['target']}"
-    assert ax.get_title() == f"95% of 20 resamples; {len(result.edges) - 9} edges not shown"
+    assert ax.get_title() == f"95% of 20 resamples; {len(result.edges) - 5} edges not shown"
     saved(ax)
     exact = edge_intervals(GlobalGreedy().fit(X))
     np.testing.assert_allclose(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 
 from sparsistent import (
@@ -44,7 +45,8 @@ def test_the_bootstrap_is_what_it_says(make):
     assert sorted(result.edges[result.selected].tolist()) == model.edges_.tolist()
     seeds = np.random.SeedSequence(np.random.RandomState(3).randint(2**31 - 1)).spawn(30)
     rows = [np.random.default_rng(seed).integers(300, size=300) for seed in seeds]
-    own = np.array([partial_correlations(make().fit(X[draw])) for draw in rows])
+    again = make(model.threshold_)
+    own = np.array([partial_correlations(again.fit(X[draw])) for draw in rows])
     fixed = np.array([partial_correlations(FixedGraph(model.edges_).fit(X[draw])) for draw in rows])
     occurred = {tuple(e) for e in np.argwhere(np.triu((own != 0).any(axis=0), 1)).tolist()}
     assert {tuple(e) for e in result.edges.tolist()} == occurred | set(
@@ -99,6 +101,23 @@ def test_rules_that_draw_are_seeded_too():
     estimator = GlobalGreedy(StARS(n_subsamples=3))
     one, two = (bootstrap(estimator, X, 3, random_state=0).to_frame() for _ in range(2))
     assert one.equals(two)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GlobalGreedy("fdr"),
+        GlobalGreedy("cv"),
+        GlobalGreedy("ebic", shrinkage="auto"),
+        NeighborhoodGreedy("fwer", autocorrelated=True),
+    ],
+)
+def test_resamples_are_fitted_with_what_the_data_chose(estimator):
+    result = bootstrap(estimator, frame, 5, random_state=0)
+    model = result.estimator
+    chosen = {"threshold": model.threshold_, "shrinkage": model.shrinkage_}
+    repeated = bootstrap(clone(estimator).set_params(**chosen), frame, 5, random_state=0)
+    assert repeated.to_frame().equals(result.to_frame())
 
 
 def test_the_table_and_the_repr():

@@ -41,8 +41,8 @@ class Plan:
     # For few variables the last digits cost little: the tolerance rises from this one, at the first
     # number of variables, to the share above, at the second, so that the time has no step.
     tight_tolerance: float = 1e-11
-    max_tight_variables: int = 32
-    min_loose_variables: int = 128
+    max_tight_variables: int = 16
+    min_loose_variables: int = 64
     # Entries of W that change by less than this many tolerances (twice as many where W is sparse)
     # may stay as they are; of sparse rows, changes below a share of that are not written.
     drop_share: float = 0.8

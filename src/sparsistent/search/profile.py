@@ -259,8 +259,10 @@ def _first_graphs(
     search: Descent, empty: Estimate | None, threshold: float, nu: float
 ) -> Iterator[tuple[Integers, bool]]:
     """The graphs at which moves begin, and whether one is for want of others."""
-    yield _neighborhoods(search, threshold, nu).edges(threshold), False
     is_small = search.moments.scale.size <= search.plan.few_variables
+    dense = OVER_DENSE * threshold if is_small else threshold
+    nodes = _neighborhoods(search, dense, nu)
+    yield nodes.edges(threshold), False
     first, include = gain_of_one_entry(threshold), search.constraints.include
     if is_small or empty is not None:
         if empty is None:
@@ -268,8 +270,7 @@ def _first_graphs(
         path = search_paper(empty.copy(), first, nu, 0.0, search.report, include.tolist())
         yield Path(path.steps, 0.0).edges(first), False
     if is_small:
-        dense = OVER_DENSE * threshold
-        yield _neighborhoods(search, dense, nu).edges(dense), False
+        yield nodes.edges(dense), False
     yield include, True
 
 

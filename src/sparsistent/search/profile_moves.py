@@ -177,21 +177,19 @@ class Model:
         add, remove = np.append(held[:-1], np.full(free.size, NONE)), np.append(free[remove], free)
         order = np.argsort(change, kind="stable")
         found: list[Move] = []
+        # Entries whose moves are worth something else after those that have been found.
+        is_coupled = np.zeros(self.free.size, np.bool_)
+        size = self.plan.max_coupling**2 * np.abs(self.tableau.diagonal())
         for at in order[change[order] < limit].tolist():
             move = Move(float(change[at]), int(add[at]), int(remove[at]))
-            if not self._is_coupled(move, found):
-                found.append(move)
+            if any(is_coupled[a] for a in move.entries):
+                continue
+            found.append(move)
             if len(found) == count:
                 break
+            for a in move.entries:
+                is_coupled |= self.tableau[a] ** 2 > size * abs(self.tableau[a, a])
         return found
-
-    def _is_coupled(self, move: Move, others: list[Move]) -> bool:
-        """Whether other moves would change what this one is worth."""
-        entries = [a for other in others for a in other.entries]
-        size = np.abs(self.tableau.diagonal())
-        coupling = self.tableau[np.ix_(move.entries, entries)] ** 2
-        limit = self.plan.max_coupling**2 * np.outer(size[move.entries], size[entries])
-        return bool((coupling > limit).any())
 
     def rule_out(self, move: Move) -> None:
         """Do not propose a move any more."""
@@ -220,7 +218,7 @@ class Model:
         # Rounding may not bring v, or the variance of a free entry, below the least there is.
         least = self._least[entries] if sign > 0.0 else LEAST_FREE
         np.fill_diagonal(pivot, np.maximum(pivot.diagonal(), least))
-        inverse = linalg.pinvh(pivot)
+        inverse = 1.0 / pivot if len(entries) == 1 else linalg.pinvh(pivot)
         share = inverse @ rows
         self.tableau -= sign * rows.T @ share
         self.tableau[entries], self.tableau[:, entries] = share, share.T

@@ -192,13 +192,19 @@ class Problem:
         return self.run(threshold, until)[0].graph_sequence()
 
     def evidence(
-        self, threshold: ProfileThreshold, search: Search, earlier: Run | None = None
+        self,
+        threshold: ProfileThreshold,
+        search: Search,
+        earlier: Run | None = None,
+        *,
+        edges_alone: bool = False,
     ) -> tuple[Evidence, Run] | None:
         """How much speaks for each pair at a graph that is looser than that of the threshold.
 
-        All for edges to include, and nothing for pairs to exclude. None where no estimate exists.
-        With it the run of the search, from which one to a smaller threshold may go on; but that of
-        the last judge begins at the start, as it does for a threshold alone.
+        Or for its edges alone. All for edges to include, and nothing for pairs to exclude. None
+        where no estimate exists. With it the run of the search, from which one to a smaller
+        threshold may go on; but that of the last judge begins at the start, as it does for a
+        threshold alone.
         """
         noise = self.noise_after_refit
         loosest = noise.threshold(min(MAX_FALSE_EDGES / noise.n_pairs, 1.0))
@@ -215,7 +221,7 @@ class Problem:
             return None
         if fit is None or getattr(path, "obstacle", None) is not None:
             return None
-        least = noise.gain(NOISE_SCORE)
+        least = np.inf if edges_alone else noise.gain(NOISE_SCORE)
         if not fit.is_dense:
             least = max(least, looser)
         found = evidence_of(fit, least)
@@ -246,7 +252,7 @@ class Problem:
         known = self._nested
         is_known = known is not None and isinstance(known.threshold, ProfileThreshold)
         if known is None or not is_known or known.threshold > threshold:
-            found = self.evidence(threshold, self.judges[-1])
+            found = self.evidence(threshold, self.judges[-1], edges_alone=True)
             known = None if found is None else self._nested
         return known
 
