@@ -32,7 +32,7 @@ NeighborhoodGreedy(EBIC(gamma=0.5), combine="and").fit(X)
 GlobalGreedy(StARS(beta=0.05, n_subsamples=20, random_state=0)).fit(X)
 
 # 4. before: GlobalGreedy("bstars", random_state=0)
-GlobalGreedy(StARS(bounded=True, random_state=0)).fit(X)
+GlobalGreedy(StARS(random_state=0)).fit(X)
 
 # 5. before: GlobalGreedy("cv", cv=10, shrinkage="auto")
 GlobalGreedy(CV(cv=10)).fit(X)

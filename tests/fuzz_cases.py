@@ -125,7 +125,7 @@ RULES = [
     CV(3),
     "cv",
     StARS(0.1, 3, random_state=0),
-    StARS(n_subsamples=2, random_state=0, bounded=True),
+    StARS(n_subsamples=2, random_state=0),
 ]
 thresholds = st.one_of(
     numbers, numbers.map(AbsoluteThreshold), st.sampled_from(NAMED), st.sampled_from(RULES)

@@ -46,7 +46,6 @@ SOME_RULES = [
     EBIC(),
     CV(cv=3),
     StARS(n_subsamples=6, random_state=0),
-    StARS(n_subsamples=6, random_state=0, bounded=True),
     Paper(0.5, 4),
     Paper(0.5, 4, absolute=True),
 ]
@@ -211,7 +210,6 @@ def test_a_name_is_the_rule_without_parameters(make, name):
         (StARS(n_subsamples=2.5), "n_subsamples"),
         (StARS(random_state="seed"), "random_state"),
         (StARS(n_jobs=1.5), "n_jobs"),
-        (StARS(bounded="yes"), "bounded"),
         (CV(cv=1), "cv"),
         (CV(cv="five"), "cv"),
         (CV(n_jobs=1.5), "n_jobs"),
@@ -629,14 +627,6 @@ def test_stars_is_the_definition(make):
     assert curve.row == len(curve.threshold) - 2
 
 
-def test_bounded_stars_finds_the_same_with_shorter_paths():
-    for seed in range(3):
-        data = GRID.sample(400, random_state=seed)
-        full = GlobalGreedy(StARS(random_state=seed)).fit(data)
-        bounded = GlobalGreedy(StARS(random_state=seed, bounded=True)).fit(data)
-        assert bounded.threshold_ == full.threshold_
-
-
 def test_two_subsamples_say_where_all_of_them_pass_beta(monkeypatch):
     """Their instability, times 2(1 − 1/N), is without bias: no subsample runs much too far."""
     ends = []
@@ -648,7 +638,7 @@ def test_two_subsamples_say_where_all_of_them_pass_beta(monkeypatch):
     monkeypatch.setattr("sparsistent.selection.stars._part_graphs", counted)
     data = GaussianGraphicalModel.chain(60, 0.5).sample(400, random_state=1)
     told = []
-    rule = StARS(random_state=0, bounded=True)
+    rule = StARS(random_state=0)
     model = GlobalGreedy(rule, callback=lambda *report: told.append(report)).fit(data)
     assert len(set(ends[-18:])) == 1
     assert 0.85 * model.threshold_ < ends[-1] <= model.threshold_

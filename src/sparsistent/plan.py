@@ -34,7 +34,7 @@ class Plan:
     tolerance_share: float = 1e-3
     correlated_tolerance_share: float = 5e-3
     max_exact_correlated: int = 600
-    loose_tolerance_share: float = 3e-2
+    loose_tolerance_share: float = 0.1
     # There, a search comes to its end with a tolerance that is so many times larger first, and goes
     # on from there: of tables like gene expression the penalised loss is the same within 0.2%.
     search_looseness: float = 10.0
@@ -197,11 +197,16 @@ class Plan:
     def loose(self) -> "Plan":
         """For searches of which only the rough course counts, as on subsamples.
 
-        Refits are loose, and decisions are not taken again: of two pairs that gain about as much
-        either may come first. On 220 samples of 200 variables a path to 1,100 edges takes 0.07 s
-        instead of 0.38; a tenth of its edges are others that gain as much.
+        Refits are loose, decisions are not taken again, and the loss is followed roughly: of two
+        pairs that gain about as much either may come first. Of 200 variables 20 subsamples take 1.2 s
+        instead of 8.3, and StARS chooses a threshold that differs by less than 1%.
         """
-        return replace(self, tolerance_share=self.loose_tolerance_share, min_error_share=1.0)
+        return replace(
+            self,
+            tolerance_share=self.loose_tolerance_share,
+            min_error_share=1.0,
+            max_moved_nodes=self.max_moved_nodes // 4,
+        )
 
     def refresh_interval(self, p: int) -> int:
         """Refits after which the loss of a dense W is taken afresh."""

@@ -204,11 +204,6 @@ RULES = corpus(
         value_error("'random_state'"),
     ),
     (
-        "StARS(bounded=2)",
-        lambda: fit_global(threshold=StARS(bounded="yes")),
-        value_error("'bounded'.*bool"),
-    ),
-    (
         "StARS(n_jobs=1.5)",
         lambda: fit_global(threshold=StARS(n_jobs=1.5)),
         value_error("'n_jobs'.*int"),

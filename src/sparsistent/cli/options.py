@@ -95,7 +95,6 @@ THRESHOLD = _panel(
     Option("alpha", float, "Of fwer and fdr: the level."),
     Option("beta", float, "Of stars: how much subsamples may disagree."),
     Option("n_subsamples", int, "Of stars: how many there are."),
-    Option("bounded", bool, "Of stars: start with two of them, which is faster."),
     Option("cv", int, "Of cv: the number of folds."),
     Option("constant", float, "Of paper: c."),
     Option("max_degree", float, "Of paper: d."),

@@ -18,7 +18,7 @@ tolerance allows is taken again after a tighter refit around it.
 
 from libc.math cimport INFINITY, fabs, isfinite, log, log1p, sqrt
 from libc.string cimport memcpy, memset
-from scipy.linalg.cython_blas cimport idamax
+from scipy.linalg.cython_blas cimport dtrsv, idamax
 from scipy.linalg.cython_lapack cimport dgetrf, dpotrf
 
 import numpy as np
@@ -487,19 +487,21 @@ cdef class Estimate:
                     const double[::1] targets not None, double tolerance):
         """Make these pairs i < j the edges of a dense W, have it agree with targets there, and refit."""
         cdef DenseCovariance dense = self.W
-        cdef Py_ssize_t e, i, j
+        cdef Py_ssize_t e, i, j, number
         if pairs.shape[1] != 2 or pairs.shape[0] != targets.shape[0]:
             raise ValueError("pairs must have two columns, and as many rows as there are targets")
-        wanted = {(i, j) for i, j in np.asarray(pairs).tolist()}
-        for i, j in [pair for pair in self.graph.pairs().tolist() if tuple(pair) not in wanted]:
+        present = self.graph.pairs()
+        for i, j in present[~np.isin(present @ [self.p, 1], np.asarray(pairs) @ [self.p, 1])]:
             self._unlink(self._number(i, j))
         dense.sync_all()
         for e in range(pairs.shape[0]):
             i, j = pairs[e, 0], pairs[e, 1]
             self._check_pair(i, j)
-            if self.graph.number_of(i, j) < 0:
+            number = self.graph.number_of(i, j)
+            if number < 0:
                 self._link(i, j, targets[e])
-            self.values[self.graph.number_of(i, j), SAMPLE] = targets[e]
+                number = self.graph.n_edges - 1
+            self.values[number, SAMPLE] = targets[e]
             dense.W[i, j] = dense.W[j, i] = targets[e]
         self.update_all(tolerance)
 
@@ -742,34 +744,29 @@ cdef class Estimate:
 
     cdef double _regress(self, Py_ssize_t k, Py_ssize_t size) noexcept nogil:
         """Coefficients of a node on its members: its residual variance, 0 where none is left."""
-        cdef Py_ssize_t u = self.window.size, a, b, c
+        cdef Py_ssize_t u = self.window.size, a, b
         cdef const double *V = self.window.V
         cdef const Py_ssize_t *member = &self.member[0]
         cdef double *factor = &self.factor[0]
         cdef double *beta = &self.beta[0]
-        cdef double t, variance = 1.0
+        cdef double variance = 1.0
+        cdef int n = <int>size, one = 1, info = 0
+        if size == 0:
+            return variance
+        # Rows here are columns to LAPACK, and a lower triangle is an upper one.
         for a in range(size):
             for b in range(a + 1):
-                t = V[member[a] * u + member[b]]
-                for c in range(b):
-                    t -= factor[a * size + c] * factor[b * size + c]
-                if a > b:
-                    factor[a * size + b] = t * factor[b * size + b]
-                elif t > MIN_VARIANCE:
-                    factor[a * size + a] = 1.0 / sqrt(t)
-                else:
-                    return 0.0
+                factor[a * size + b] = V[member[a] * u + member[b]]
+            beta[a] = V[k * u + member[a]]
+        dpotrf(b"U", &n, factor, &n, &info)
+        if info:
+            return 0.0
+        dtrsv(b"U", b"T", b"N", &n, factor, &n, beta, &one)
         for a in range(size):
-            t = V[k * u + member[a]]
-            for c in range(a):
-                t -= factor[a * size + c] * beta[c]
-            beta[a] = t * factor[a * size + a]
+            if factor[a * size + a] * factor[a * size + a] <= MIN_VARIANCE:
+                return 0.0
             variance -= beta[a] * beta[a]
-        for a in range(size - 1, -1, -1):
-            t = beta[a]
-            for b in range(a + 1, size):
-                t -= factor[b * size + a] * beta[b]
-            beta[a] = t * factor[a * size + a]
+        dtrsv(b"U", b"N", b"N", &n, factor, &n, beta, &one)
         return variance if variance > MIN_VARIANCE else 0.0
 
     cdef Py_ssize_t _apply(self, Window window, Graph graph, Py_ssize_t k, Py_ssize_t width, double variance, double shift,

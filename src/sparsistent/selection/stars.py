@@ -12,12 +12,12 @@ it with 0.1: their ``stars.thresh`` or ``thresh`` is 2β.
 
 Paths are read at every threshold at which any subsample's graph changes, so there is no grid.
 
-Subsamples are run to where noise alone would be so unstable, and then, as their instability grows,
-to where it will have passed β. The bounded version (Müller, Bonneau and Kurtz, 2016) asks two of
-them first. Of N independent ones the mean of D̂ is 1 − 1/N times its limit: two show half of the
-limit, so theirs is multiplied by 2(1 − 1/N) before it is compared with β. The others are run once,
-to where that has passed β by two standard errors, and further in the rare case that all together
-have not passed it there.
+Two subsamples are run to where noise alone would be so unstable, and then, as their instability
+grows, to where it has passed β by two standard errors. Of N independent ones the mean of D̂ is
+1 − 1/N times its limit: two show half of the limit, so theirs is multiplied by 2(1 − 1/N) before it
+is compared with β. Then the others are run to there, and all further in the rare case that together
+they have not passed β. That is the bounded StARS of Müller, Bonneau and Kurtz (2016), with their
+bound made unbiased.
 """
 
 from collections.abc import Sequence
@@ -105,9 +105,6 @@ class StARS(Rule):
         A number makes the result the same each time, whatever ``n_jobs``.
     n_jobs : int or None, default=None
         The number of processes, as in joblib.
-    bounded : bool, default=False
-        Whether two of the subsamples say how far the others are run: faster, and the same
-        result.
 
     Examples
     --------
@@ -123,7 +120,6 @@ class StARS(Rule):
         "n_subsamples": [Number(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Number(Integral, None, None, closed="neither"), None],
-        "bounded": ["boolean"],
     }
 
     def __init__(
@@ -133,13 +129,11 @@ class StARS(Rule):
         *,
         random_state: Any = None,
         n_jobs: int | None = None,
-        bounded: bool = False,
     ) -> None:
         self.beta = beta
         self.n_subsamples = n_subsamples
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.bounded = bounded
 
     def choose(self, problem: Problem) -> Selection:
         """Run the search on subsamples until they disagree."""
@@ -153,13 +147,10 @@ class StARS(Rule):
         end = noise.threshold((1 - np.sqrt(1 - 2 * self.beta)) / 2)
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             runs = Subsamples(problem, drawn, float(self.beta), parallel)
-            if self.bounded and self.n_subsamples > 2:
-                first, reached = runs.past(2, end)
-                graphs = first + runs.run(drawn[2:], reached)
-                if not runs.have_passed(graphs):
-                    graphs, _ = runs.past(self.n_subsamples, reached * NEARER)
-            else:
-                graphs, _ = runs.past(self.n_subsamples, end)
+            first, end = runs.past(2, end)
+            graphs = first + runs.run(drawn[2:], end)
+            if not runs.have_passed(graphs):
+                graphs, _ = runs.past(self.n_subsamples, end * NEARER)
         return self._choose(problem, graphs)
 
     def _choose(self, problem: Problem, graphs: Sequence[GraphSequence]) -> Selection:
