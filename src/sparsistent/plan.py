@@ -198,8 +198,8 @@ class Plan:
         """For searches of which only the rough course counts, as on subsamples.
 
         Refits are loose, decisions are not taken again, and the loss is followed roughly: of two
-        pairs that gain about as much either may come first. Of 200 variables 20 subsamples take 1.2 s
-        instead of 8.3, and StARS chooses a threshold that differs by less than 1%.
+        pairs that gain about as much either may come first. Paths of 200 variables on 20 subsamples
+        take a sixth of the time, and StARS chooses a threshold that differs by less than 1%.
         """
         return replace(
             self,
