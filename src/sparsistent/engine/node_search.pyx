@@ -309,8 +309,11 @@ cdef class NodeSearch:
         fixed = error + 0.5 * weight / ONE + 1.125 * (k + 1) / one + 1e-6
         each = sqrt(self.fit.rss()) + error
         self.best, self.chosen = 0.0, self.p
+        m = self.sum_shares(one)
+        if fixed + each * self.worst_error + abs(self.sums[m]) / one < needed:
+            return -1
         # Once what is probably the best has been computed, few others can be better.
-        self.consider(self.sum_shares(one))
+        self.consider(m)
         for group in range(self.group_tops.shape[0]):
             level = (max(self.best, needed) - fixed - each * self.worst_error) * one
             if self.group_tops[group] < level:
