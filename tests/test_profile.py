@@ -381,7 +381,9 @@ def test_by_itself_it_searches_further_only_among_strong_dependences():
 
 
 def test_it_says_what_it_is_doing():
-    stages = []
+    heard = []
     X = GaussianGraphicalModel.grid(7, 7, 0.2).sample(200, random_state=0)
-    GlobalGreedy(gain="profile", callback=lambda stage, *_: stages.append(stage)).fit(X)
-    assert {"search", "moves"} <= set(stages)
+    GlobalGreedy(gain="profile", callback=lambda *event: heard.append(event)).fit(X)
+    assert {"search", "moves"} <= {stage for stage, _, _ in heard}
+    assert all(0 <= done <= total for _, done, total in heard)
+    assert len({total for stage, _, total in heard if stage == "moves"}) == 1

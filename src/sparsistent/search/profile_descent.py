@@ -22,7 +22,7 @@ from sparsistent.engine.solve import NoEstimateError
 from sparsistent.lazy import cached_property
 from sparsistent.plan import Plan
 from sparsistent.search.constraints import Constraints
-from sparsistent.search.global_greedy import REPORT_EVERY
+from sparsistent.search.global_greedy import PARTS, REPORT_EVERY
 from sparsistent.search.profile_moves import Fit, Model, fit_at
 
 Progress = Callable[[str, int, int], object]
@@ -57,6 +57,7 @@ class Descent:
     passed: list[Passed] | None = None
     n_moves: int = 0
     reported: float = 0.0
+    shown: int = 0
 
     @cached_property
     def is_singular(self) -> bool:
@@ -83,7 +84,9 @@ class Descent:
             self.passed.append(Passed(state.edges, state.loss))
         if self.report is not None and monotonic() - self.reported > REPORT_EVERY:
             self.reported = monotonic()
-            self.report("moves", self.n_moves, self.n_moves + 1)
+            # About as many moves at once are still to come.
+            self.shown = max(self.shown, PARTS * self.n_moves // (self.n_moves + count))
+            self.report("moves", self.shown, PARTS)
 
 
 def start(descent: Descent, edges: Integers) -> Fit:
