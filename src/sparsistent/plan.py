@@ -82,8 +82,10 @@ class Plan:
     min_error_share: float = 0.05
     competitor_covariance: float = 0.5
 
-    # The profile search. Θ is refitted until no more than this share of the threshold is left to
-    # gain.
+    # The profile search. Whether moves start at the neighbourhoods of all nodes, or at the graph of
+    # the paper's search alone. Θ is refitted until no more than this share of the threshold is left
+    # to gain.
+    starts_at_neighborhoods: bool = True
     profile_tolerance: float = 1e-2
     # Variables and edges up to which there are models: one of 1,000 and 1,700 takes 0.6 s.
     max_model_variables: int = 1_024
@@ -206,6 +208,19 @@ class Plan:
             tolerance_share=self.loose_tolerance_share,
             min_error_share=1.0,
             max_moved_nodes=self.max_moved_nodes // 4,
+        )
+
+    def for_weak_dependences(self) -> "Plan":
+        """For profile searches where the paper's graph needs few moves, if any.
+
+        On networks of 50 variables the default takes 20 to 35 ms instead of 70 to 150, and finds
+        graphs of the same MCC within 0.01.
+        """
+        return replace(
+            self,
+            starts_at_neighborhoods=False,
+            model_pairs=self.model_pairs // 2,
+            max_failures=self.max_failures // 3,
         )
 
     def refresh_interval(self, p: int) -> int:

@@ -83,17 +83,13 @@ def estimate_with(moments: Moments, edges: Integers, *, plan: Plan = PLAN) -> Es
 
 
 def are_all_correlated(moments: Moments, *, plan: Plan = PLAN) -> bool:
-    """Whether so many of a sample of variables are correlated that W is better stored densely.
-
-    Of few variables a larger share: on a lattice each is correlated with those that are near.
-    """
+    """Whether so many of a sample of variables are correlated that W is better stored densely."""
     p, n = moments.scale.size, moments.n_samples
     S = moments.among(np.linspace(0, p - 1, min(200, p)).astype(np.int64)[None])[0]
     # Five standard deviations of a correlation of independent variables.
     strong = np.abs(S) > (0.3 if n is None else 5.0 / math.sqrt(n))
     n_strong = np.count_nonzero(np.triu(strong, 1))
-    share = plan.max_candidate_share * max(1.0, plan.max_dense_variables / p)
-    return bool(n_strong > share * len(S) * (len(S) - 1) / 2)
+    return bool(n_strong > plan.max_candidate_share * len(S) * (len(S) - 1) / 2)
 
 
 def polished(estimate: Estimate) -> tuple[sparse.csr_array, Certificate]:

@@ -1,5 +1,6 @@
 """The global greedy estimator."""
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -211,12 +212,13 @@ class GlobalGreedy(HiddenFactors):
     def _judges(self, moments: Moments, *, thorough: bool) -> tuple[GlobalSearch, ...]:
         if self.gain == "coordinate":
             return ()
+        coordinate, profile = self._search("coordinate"), self._search("profile")
         p = moments.scale.size
-        is_dense = p > 1 and are_all_correlated(moments)
-        most = PLAN.max_model_variables if thorough else PLAN.max_dense_variables
-        if (thorough or is_dense) and p <= most:
-            return (self._search("profile"),)
-        return () if is_dense else (self._search("coordinate"),)
+        if thorough and p <= PLAN.max_model_variables:
+            return (profile,)
+        if p <= PLAN.max_dense_variables:
+            return coordinate, replace(profile, plan=PLAN.for_weak_dependences())
+        return () if are_all_correlated(moments) else (coordinate,)
 
     @staticmethod
     def _profile_threshold(threshold: Any) -> Any:

@@ -7,9 +7,10 @@ refitted, for edges that are added, removed or swapped (:mod:`sparsistent.search
 They start from the neighbourhoods that the best regression at each node has, joined by OR
 (:mod:`sparsistent.search.neighborhoods`): close to the graph with the least F already, and found
 without an estimate of all entries. Of few variables they also start from the paper's graph and from
-denser neighbourhoods, and the best result counts. Beyond some number of variables a model of all
-entries would cost too much: then moves are predicted by what is near each pair, and carried out one
-by one. At a graph with too many edges there are no moves.
+denser neighbourhoods, and the best result counts; where dependences are weak, the paper's graph
+alone is as good a start, and found sooner. Beyond some number of variables a model of all entries
+would cost too much: then moves are predicted by what is near each pair, and carried out one by one.
+At a graph with too many edges there are no moves.
 
 At a larger threshold the same goes on from there. All graphs on the way are lines in a plane, F
 against ε, and the path of the search is their lower envelope.
@@ -261,15 +262,16 @@ def _first_graphs(
     """The graphs at which moves begin, and whether one is for want of others."""
     is_small = search.moments.scale.size <= search.plan.few_variables
     dense = OVER_DENSE * threshold if is_small else threshold
-    nodes = _neighborhoods(search, dense, nu)
-    yield nodes.edges(threshold), False
+    nodes = _neighborhoods(search, dense, nu) if search.plan.starts_at_neighborhoods else None
+    if nodes is not None:
+        yield nodes.edges(threshold), False
     first, include = gain_of_one_entry(threshold), search.constraints.include
-    if is_small or empty is not None:
+    if nodes is None or is_small or empty is not None:
         if empty is None:
             empty = screened_estimate(search.moments, first, None, search.constraints)
         path = search_paper(empty.copy(), first, nu, 0.0, search.report, include.tolist())
         yield Path(path.steps, 0.0).edges(first), False
-    if is_small:
+    if nodes is not None and is_small:
         yield nodes.edges(dense), False
     yield include, True
 
