@@ -644,20 +644,20 @@ cdef class SparseCovariance(Covariance):
 
         An entry that is not stored yet becomes one if it is above what is dropped.
         """
-        cdef Py_ssize_t u = window.size, a, b, c, e, k, m, count
+        cdef Py_ssize_t u = window.size, a, b, c, e, k, m, at, count
         cdef const double *V
         cdef const int *place
-        cdef Row row
+        cdef const double *w
         cdef double x, limit, amount, largest, s, difference
         for e in range(window.n_updated):
             a = window.updated[e]
             k = window.nodes[a]
-            row, V, place = self.row(k), window.V + a * u, &window.place[a * u]
+            w, V, place = &self.w[self.first[k]], window.V + a * u, &window.place[a * u]
             # An edge that is inserted in ever smaller steps joins the first two nodes.
             limit = negligible if a > 1 else 0.0
             count = 0
             for b in range(u):
-                x = fabs(V[b] - (row.w[place[b]] if place[b] >= 0 else 0.0))
+                x = fabs(V[b] - (w[place[b]] if place[b] >= 0 else 0.0))
                 window.queue[count] = b
                 window.step[count] = x
                 count += x > (limit if place[b] >= 0 else drop)
@@ -666,8 +666,9 @@ cdef class SparseCovariance(Covariance):
                 b, x = window.queue[c], window.step[c]
                 m, s = window.nodes[b], 0.0
                 if place[b] >= 0:
-                    s = self.row(k).s[place[b]]
-                    self.assign(k, place[b], m, V[b])
+                    at = self.first[k] + place[b]
+                    s, self.w[at] = self.s[at], V[b]
+                    self.w[self.first[m] + self.twin[at]] = V[b]
                 else:
                     window.place[b * u + a] = <int>self.row(m).size
                     self.append(k, m, V[b])
