@@ -380,6 +380,21 @@ def test_by_itself_it_searches_further_only_among_strong_dependences():
     assert isinstance(GlobalGreedy(0.05, gain="coordinate").fit(strong).path_, Path)
 
 
+def test_moves_to_graphs_without_an_estimate_are_given_up_soon(monkeypatch):
+    """Of few samples many graphs have none, and Newton's method would go on at each for long."""
+    models = []
+    usual = Model.__init__
+
+    def counted(self, *arguments):
+        models.append(1)
+        usual(self, *arguments)
+
+    monkeypatch.setattr(Model, "__init__", counted)
+    X = np.random.default_rng(0).standard_normal((10, 40))
+    assert GlobalGreedy(0.3, gain="profile").fit(X).certificate_ <= 1e-6
+    assert len(models) < 1_000
+
+
 def test_it_says_what_it_is_doing():
     heard = []
     X = GaussianGraphicalModel.grid(7, 7, 0.2).sample(200, random_state=0)

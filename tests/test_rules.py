@@ -645,6 +645,38 @@ def test_two_subsamples_say_where_all_of_them_pass_beta(monkeypatch):
     assert ("subsamples", 18, 18) in told
 
 
+@pytest.mark.parametrize("make", [GlobalGreedy, NeighborhoodGreedy])
+def test_subsamples_that_are_too_small_are_refused(make):
+    X = np.random.default_rng(3).standard_normal((3, 2))
+    with pytest.raises(ValueError, match="subsamples of 2 rows.*collinear"):
+        make(StARS(random_state=0)).fit(X)
+
+
+def test_one_column_has_no_pairs_to_disagree_about():
+    model = GlobalGreedy(StARS(random_state=0)).fit(np.arange(20.0).reshape(-1, 1) ** 0.5)
+    assert len(model.edges_) == 0
+
+
+def test_a_learned_threshold_gives_the_same_graph_where_samples_are_few():
+    """There the cut still moves when the searches end: the last graph is that of the threshold."""
+    met = 0
+    for seed in range(20, 40):
+        random = np.random.default_rng(seed)
+        X = np.repeat(random.standard_normal((20, 12)), 5, 1) + random.standard_normal((20, 60))
+        model = GlobalGreedy().fit(X)
+        met += len(model.edges_) > 12
+        again = GlobalGreedy(model.threshold_).fit(X)
+        assert np.array_equal(again.edges_, model.edges_)
+    assert met > 10
+
+
+def test_collinear_rows_bring_no_warning():
+    few = [[-1, 0, 0, 0, -1, 1], [-2, 2, -1, -1, 1, 0], [0, 0, 1, 0, 0, 1], [0, -1, 0, 1, -1, 2]]
+    X = np.array([*few, [-1, 1, 0, 0, -1, -2], few[3], few[2], few[2]], float)
+    with pytest.raises(ValueError, match="no variance left"):
+        NeighborhoodGreedy("fdr").fit(X)
+
+
 def test_size_of_subsamples():
     assert [subsample_size(n) for n in (10, 100, 144, 145, 10_000)] == [8, 80, 115, 120, 1000]
 

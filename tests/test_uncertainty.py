@@ -120,6 +120,20 @@ def test_resamples_are_fitted_with_what_the_data_chose(estimator):
     assert repeated.to_frame().equals(result.to_frame())
 
 
+def test_resamples_are_as_noisy_as_the_table_however_they_are_read():
+    """Rows that are drawn do not follow each other any more."""
+    noise, series = np.random.default_rng(0).standard_normal((300, 8)), np.zeros((300, 8))
+    for t in range(300):
+        series[t] = 0.9 * series[t - 1] + noise[t]
+    shares = [
+        bootstrap(
+            GlobalGreedy("fdr", autocorrelated=True, missing=missing), series, 20, random_state=0
+        )
+        for missing in ("error", "pairwise")
+    ]
+    assert shares[0].to_frame().equals(shares[1].to_frame())
+
+
 def test_the_table_and_the_repr():
     result = bootstrap(GlobalGreedy(), frame, n_resamples=20, random_state=0)
     table = result.to_frame()

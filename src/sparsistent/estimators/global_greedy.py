@@ -123,8 +123,9 @@ class GlobalGreedy(HiddenFactors):
         is a covariance.
     threshold_ : float
         The threshold used. Passed as ``threshold``, with ``shrinkage_`` as ``shrinkage``, it gives
-        the same graph: "auto", "fwer", "fdr" and "cv" choose numbers with a unit,
-        :class:`ProfileThreshold`, :class:`TestedThreshold` and :class:`SoftThreshold`.
+        the same graph (with hidden factors about the same: rule and factors take turns): "auto",
+        "fwer", "fdr" and "cv" choose numbers with a unit, :class:`ProfileThreshold`,
+        :class:`TestedThreshold` and :class:`SoftThreshold`.
     gain_ : {"coordinate", "profile"}
         The gain used. Where the search with profile gains has no estimate, it is "coordinate".
     rule_ : Rule or None

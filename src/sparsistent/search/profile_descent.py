@@ -27,8 +27,10 @@ from sparsistent.search.profile_moves import Fit, Model, fit_at
 
 Progress = Callable[[str, int, int], object]
 
-# Models in a row with which Newton's method goes on, from a start that is far from the estimate.
+# Models in a row with which Newton's method goes on: from a start that is far from the estimate,
+# and after a move, where more are a sign that there is no estimate.
 MAX_MODELS = 40
+MAX_MODELS_AFTER_MOVE = 4
 # By how much correlations are made smaller where they have no inverse.
 RIDGE = 0.03
 # By how much a node may be off at the start of Newton's method, the next where Θ is not positive
@@ -132,12 +134,14 @@ def _no_estimate(fit: Fit) -> NoEstimateError:
     return NoEstimateError(node, sorted(own[own != node].tolist()))
 
 
-def settle(descent: Descent, fit: Fit, threshold: float, tolerance: float) -> Model:
+def settle(
+    descent: Descent, fit: Fit, threshold: float, tolerance: float, max_models: int = MAX_MODELS
+) -> Model:
     """The model of the estimate on the graph of a fit, by Newton's method.
 
     Where the last digits are out of reach it is that of a fit whose loss is close.
     """
-    for _ in range(MAX_MODELS):
+    for _ in range(max_models):
         model = _model(descent, fit, threshold)
         fit, left = model.polish(fit, tolerance)
         if left <= tolerance:
@@ -194,7 +198,7 @@ def _carry_out(descent: Descent, model: Model, threshold: float, tolerance: floa
         if found is not None and found[1] > max_left:
             # Newton's method needs other Hessians; there may be no estimate.
             with suppress(NoEstimateError):
-                following = settle(descent, found[0], threshold, tolerance)
+                following = settle(descent, found[0], threshold, tolerance, MAX_MODELS_AFTER_MOVE)
             found = None if following is model else (following.fit, 0.0)
         if found is not None and before - found[0].penalised(threshold) > wanted:
             fit, left = found

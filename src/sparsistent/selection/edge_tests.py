@@ -58,6 +58,9 @@ def _of_one_node(S: Array, freedom: float, shrinkage: float, clear: float) -> Ar
         inverse = np.linalg.inv(among)
     except np.linalg.LinAlgError:
         return np.zeros(k)
+    # Of columns that are collinear but for rounding the inverse is no number to go by.
+    if not 0.0 < inverse.diagonal().min() <= inverse.diagonal().max() < 1.0 / LEAST_VARIANCE:
+        return np.zeros(k)
     coefficient = inverse @ with_node
     # What each neighbour explains beyond all others.
     explained = coefficient**2 / inverse.diagonal()

@@ -48,7 +48,7 @@ MARGIN = 1e-8
 SAME_CUT = 0.15
 MAX_SEARCHES = 8
 FULL_STEPS = 4
-MAX_SEARCHES_AFTER = 3
+MAX_SEARCHES_AFTER = 5
 LARGEST_FALL = 0.75
 # Where strengths say that a variable has more neighbours than this, on average, something that is
 # not in the table moves all of them (docs/factors.md), and denser graphs would only say so again.
@@ -170,14 +170,19 @@ class Auto(Rule):
                 if 2.0 * judged.mixture.n_edges > MOST_NEIGHBORS * problem.n_features:
                     return self._on_path(problem)
                 cut, most = judged.cut, MAX_SEARCHES_AFTER
-        return self._on_path(problem) if judged is None else judged.selection(repr(self), noise)
+        return self._on_path(problem) if judged is None else judged.selection(repr(self))
 
     @staticmethod
     def _fixed_point(
         problem: Problem, noise: Noise, search: Search, cut: float, most: int
     ) -> "Judged | None":
-        """Search and learn in turn until the cut stays where it is."""
+        """Search and learn in turn until the cut stays where it is.
+
+        The last search counts: the threshold is that of its graph, and no edge is likelier to be
+        noise, so that its cut must not have risen either.
+        """
         run: Run | None = None
+        counts = search is problem.judges[-1]
         for turn in range(most):
             threshold = ProfileThreshold(noise.gain(cut))
             found = problem.evidence(threshold, search, run)
@@ -189,9 +194,13 @@ class Auto(Rule):
             mixture = learn_strengths(scores, noise.n_pairs, least)
             judged = Judged(threshold, evidence, scores, mixture)
             too_many = 2.0 * mixture.n_edges > MOST_NEIGHBORS * problem.n_features
-            if too_many or abs(judged.cut - cut) < SAME_CUT:
+            step, has_risen = judged.cut - cut, counts and judged.cut > cut
+            if too_many or (abs(step) < SAME_CUT and not has_risen):
                 break
-            step = judged.cut - cut if turn < FULL_STEPS else (judged.cut - cut) / 2
+            if has_risen:
+                step += SAME_CUT / 10
+            elif turn >= FULL_STEPS:
+                step /= 2
             cut += max(step, -LARGEST_FALL)
         return judged
 
@@ -223,13 +232,9 @@ class Judged:
         """The score from which on there is an edge."""
         return self.mixture.cut
 
-    def selection(self, rule: str, noise: Noise) -> Selection:
-        """The local false discovery rate against the gain, and what is known of each edge.
-
-        No edge is likelier to be noise, even where the cut has risen a little with the last graph.
-        """
-        gain = self.evidence.gain
-        threshold = max(self.threshold, ProfileThreshold(noise.gain(self.cut)))
+    def selection(self, rule: str) -> Selection:
+        """The local false discovery rate against the gain, and what is known of each edge."""
+        gain, threshold = self.evidence.gain, self.threshold
         _, shown = np.unique(-np.maximum(gain, LEAST_GAIN), return_index=True)
         shown = shown[np.isfinite(gain[shown])]
         shown = shown[: int(np.count_nonzero(gain[shown] > threshold / 2)) + 1]

@@ -88,7 +88,7 @@ def instability(graphs: Sequence[GraphSequence], n_features: int) -> tuple[Array
     # Changes at one threshold happen together.
     falling = level[order]
     last = np.flatnonzero(np.append(falling[1:] != falling[:-1], falling.size > 0))
-    n_pairs = n_features * (n_features - 1) / 2
+    n_pairs = max(n_features * (n_features - 1) / 2, 1)
     return level[order][last], 2 * np.array(totals)[last] / (len(graphs) ** 2 * n_pairs)
 
 
@@ -148,6 +148,12 @@ class StARS(Rule):
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             runs = Subsamples(problem, drawn, float(self.beta), parallel)
             first, end = runs.past(2, end)
+            if not np.isfinite(end):
+                raise ValueError(
+                    f"threshold={self!r} draws subsamples of {subsample_size(n)} rows, in which "
+                    "columns are collinear that are not in the table; find more rows, or choose "
+                    "threshold='auto', 'ebic', 'fwer' or 'fdr'"
+                )
             graphs = first + runs.run(drawn[2:], end)
             if not runs.have_passed(graphs):
                 graphs, _ = runs.past(self.n_subsamples, end * NEARER)
@@ -182,7 +188,7 @@ class Subsamples:
         while True:
             graphs = self.run(self._drawn[:number], end)
             levels, unstable = self._expected(graphs)
-            n_pairs = self._problem.n_features * (self._problem.n_features - 1) / 2
+            n_pairs = max(self._problem.n_features * (self._problem.n_features - 1) / 2, 1)
             # Two subsamples disagree about so many pairs where D̂ of all is expected to be β.
             disagreements = n_pairs * self._beta * len(self._drawn) / (len(self._drawn) - 1)
             share = STANDARD_ERRORS / np.sqrt(disagreements) if number < len(self._drawn) else 0.0

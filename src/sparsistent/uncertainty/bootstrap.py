@@ -305,15 +305,14 @@ def likelihood_ratio_tails(moments: Moments, edges: Integers) -> Array:
 def _template(model: GraphEstimator, X: Any) -> tuple[GraphEstimator, float, Table | None]:
     """What the data chose as parameters, how noisy rows are, and the table to draw from.
 
-    No table where each resample has to be read by itself: rows without any value are left out, or a
-    subclass has a ``fit`` of its own.
+    No table where each resample has to be read by itself, as rows without any value are left out.
     """
     template = clone(model).set_params(verbose=0, callback=None, shrinkage=model.shrinkage_)
     noise = model._moments_.noise_factor
     for name in ("threshold", "n_factors"):
         if hasattr(template, name):
             template.set_params(**{name: getattr(model, f"{name}_")})
-    if model.missing != "error" or type(model).fit is not GraphEstimator.fit:
+    if model.missing != "error":
         return template, noise, None
     with warnings.catch_warnings():
         # Of all rows there has been one already.
@@ -331,11 +330,16 @@ def _resample(
     estimator, noise, table = template
     n = _num_samples(X)
     rows = random.integers(n, size=n)
-    if table is None:
+    if type(estimator).fit is not GraphEstimator.fit:
+        # What a subclass does in a fit of its own.
         worker = clone(estimator).fit(take_rows(X, rows))
     else:
-        worker, drawn = copy(estimator), table.rows(rows)
-        moments = read_moments(worker, drawn, with_noise=False)
+        worker = copy(estimator)
+        if table is None:
+            moments, drawn = worker._read(take_rows(X, rows))
+        else:
+            drawn = table.rows(rows)
+            moments = read_moments(worker, drawn, with_noise=False)
         worker._fit_read(replace(moments, noise_factor=noise), drawn)
     values = worker._edge_values()[1]
     if np.array_equal(worker.edges_, selected):
