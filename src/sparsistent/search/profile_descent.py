@@ -27,10 +27,8 @@ from sparsistent.search.profile_moves import Fit, Model, fit_at
 
 Progress = Callable[[str, int, int], object]
 
-# Models in a row with which Newton's method goes on: from a start that is far from the estimate,
-# and after a move, where more are a sign that there is no estimate.
+# Models in a row with which Newton's method goes on, from a start that is far from the estimate.
 MAX_MODELS = 40
-MAX_MODELS_AFTER_MOVE = 4
 # By how much correlations are made smaller where they have no inverse.
 RIDGE = 0.03
 # By how much a node may be off at the start of Newton's method, the next where Θ is not positive
@@ -134,17 +132,16 @@ def _no_estimate(fit: Fit) -> NoEstimateError:
     return NoEstimateError(node, sorted(own[own != node].tolist()))
 
 
-def settle(
-    descent: Descent, fit: Fit, threshold: float, tolerance: float, max_models: int = MAX_MODELS
-) -> Model:
+def settle(descent: Descent, fit: Fit, threshold: float, tolerance: float) -> Model:
     """The model of the estimate on the graph of a fit, by Newton's method.
 
     Where the last digits are out of reach it is that of a fit whose loss is close.
     """
-    for _ in range(max_models):
-        model = _model(descent, fit, threshold)
+    for _ in range(MAX_MODELS):
+        model, before = _model(descent, fit, threshold), fit
         fit, left = model.polish(fit, tolerance)
-        if left <= tolerance:
+        # Without a step, as where there is no estimate, another model would be the same.
+        if left <= tolerance or fit is before:
             break
     if left > descent.plan.prediction_error * threshold:
         raise _no_estimate(fit)
@@ -198,7 +195,7 @@ def _carry_out(descent: Descent, model: Model, threshold: float, tolerance: floa
         if found is not None and found[1] > max_left:
             # Newton's method needs other Hessians; there may be no estimate.
             with suppress(NoEstimateError):
-                following = settle(descent, found[0], threshold, tolerance, MAX_MODELS_AFTER_MOVE)
+                following = settle(descent, found[0], threshold, tolerance)
             found = None if following is model else (following.fit, 0.0)
         if found is not None and before - found[0].penalised(threshold) > wanted:
             fit, left = found
