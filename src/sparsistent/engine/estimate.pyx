@@ -16,6 +16,7 @@ A decision between two pairs, a pair and the threshold, or a cost and its limit 
 tolerance allows is taken again after a tighter refit around it.
 """
 
+cimport cython
 from libc.math cimport INFINITY, fabs, isfinite, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dtrsv, idamax
@@ -43,6 +44,7 @@ cdef double UNKNOWN = 1e300
 cdef double MIN_VARIANCE = LEAST_VARIANCE
 
 
+@cython.final
 cdef class Estimate:
     """The graph, the precision Θ on it and its inverse W; gains of pairs and costs of edges.
 
@@ -195,9 +197,8 @@ cdef class Estimate:
         if self.W.is_dense:
             (<DenseCovariance>self.W).sync_all()
             return np.asarray((<DenseCovariance>self.W).W)
-        k, m, w, _ = (<SparseCovariance>self.W).entries()
-        kept = np.abs(w) > level
-        return sparse.csr_array((w[kept], (k[kept], m[kept])), shape=(self.p, self.p))
+        k, m, w, _ = (<SparseCovariance>self.W).entries(level)
+        return sparse.csr_array((w, (k, m)), shape=(self.p, self.p))
 
     def correlations(self):
         """S beside a dense W."""
