@@ -260,7 +260,8 @@ cdef class NodeSearch:
         rounded coefficient.
         """
         cdef Py_ssize_t i, m, group, k = self.fit.k
-        cdef double weight = 1.0, error = self.errors[self.node], one = ONE / 4, fixed, each
+        cdef double weight = 1.0, largest = 1.0, error = self.errors[self.node], one = ONE / 4
+        cdef double fixed, each
         cdef double level, bound
         cdef double needed = self.needed()
         if self.fit.rss() <= self.min_variance:
@@ -268,9 +269,11 @@ cdef class NodeSearch:
         self.work += (k + 1) * self.p
         for i in range(k):
             weight += fabs(self.fit.gamma(i))
+            largest = max(largest, fabs(self.fit.gamma(i)))
             error += fabs(self.fit.gamma(i)) * self.errors[self.fit.members[i]]
-        # Coefficients, in units of 1/(4 one), and sums fit in two bytes.
-        while 4.0 * weight * one + k + 1 > 32767.0:
+        # Coefficients, in units of 1/(4 one), and sums fit in two bytes. A hub has a large sum of
+        # small ones, and with a smaller one than it needs all variables would be compared.
+        while max(weight * one + k + 1, 4.0 * largest * one + 1.0) > 32767.0:
             one /= 2.0
         fixed = error + 0.5 * weight / ONE + 1.125 * (k + 1) / one + 1e-6
         each = sqrt(self.fit.rss()) + error
