@@ -21,7 +21,8 @@ class Plan:
 
     # The estimate: how W is stored. Up to so many variables as a matrix, as models of the profile
     # search need it; beyond, only where more than a share of all pairs are candidates. On grids
-    # sparse rows are as fast at 150 variables, and take 2/3 of the time at 600.
+    # sparse rows are as fast at 150 variables, and take 2/3 of the time at 600. Regressions have
+    # all correlations in double precision up to there: quantised ones save 6% at 289, 15% at 400.
     max_dense_variables: int = 256
     max_candidate_share: float = 0.05
     # A pair is a candidate where |w| is above this share of the least |s - w| that gains enough, or
@@ -169,8 +170,6 @@ class Plan:
     # --- regressions at nodes ---
     # Bytes of all correlations, quantised or in double precision; beyond, rows are multiplied.
     max_correlation_bytes: int = 1 << 30
-    # Variables up to which all correlations are computed in double precision at once: milliseconds.
-    max_exact_variables: int = 400
     # Candidates that a node may compare in double precision on average with quantised correlations,
     # as a share of the variables; with more, all correlations in double precision would cost less.
     exact_products_of_node: float = 1 / 16
