@@ -489,6 +489,22 @@ def test_many_variables_need_no_exact_correlations(way, monkeypatch):
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
 
 
+def test_a_hub_compares_few_candidates():
+    """Its many coefficients are in units so fine that rounding leaves few candidates close."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 300))
+    X[:, 0] = 0.3 * X[:, 1:41].sum(axis=1) + 0.3 * X[:, 0]
+    moments = column_moments(X, assume_centered=False)
+    rows = quantised.quantise(moments.unit, products.PORTABLE_INT16)
+    none = np.zeros(301, np.int64), np.zeros(0, np.int64)
+    rule = Rule(np.full(300, 1e-12), 0.02, 0.5, none, none)
+    plan = replace(PLAN, exact_products_of_node=0.008)
+    pair, hub = (rows.products(300), rows.errors), np.array([0])
+    steps, unclear = search_quantised(moments.pair_products, pair, rule, nodes=hub, plan=plan)
+    assert unclear.size == 0
+    assert np.array_equal(np.sort(steps.others), np.arange(1, 41))
+
+
 @pytest.mark.parametrize("fits", [True, False])
 def test_where_quantised_correlations_decide_little_exact_ones_do(fits, monkeypatch):
     """With fewer samples than variables nothing is left of a node, and everything is close."""

@@ -240,9 +240,7 @@ def smallest_residual_variance(moments: Moments, drop: float) -> float:
     return float(left.min(initial=1.0))
 
 
-def coefficients(
-    moments: Moments, pairs: Integers, *, plan: Plan = PLAN
-) -> sparse.csr_array:
+def coefficients(moments: Moments, pairs: Integers, *, plan: Plan = PLAN) -> sparse.csr_array:
     """The regressions Γ: row r holds the coefficients of node r's neighbours.
 
     ``pairs`` has a row for each neighbour of each node: the node, by which they are sorted, and the
