@@ -35,8 +35,8 @@ FALSE_NEIGHBORS = 2.0
 # Pairs are judged at the graph of this share of the threshold. Where edges are missing that are as
 # strong as those that are wanted, the evidence for others is too large or too small.
 JUDGED_SHARE = 0.65
-# Thresholds that are closer than this ratio are judged at the same graph, so that a cut that moves a
-# little needs no other search.
+# Thresholds that are closer than this ratio are judged at the same graph, so that a cut that moves
+# a little needs no other search.
 SAME_GRAPH_RATIO = 1.1
 # But that graph is to have no more false edges than about so many, unless the threshold itself lets
 # in more: false edges soon connect all variables, and a search takes a hundred times as long.
