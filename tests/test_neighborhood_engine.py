@@ -240,8 +240,8 @@ def test_hubs(plan, relative):
 
 SMALL = [
     {"entries_per_call": 200},
-    {"strong_pair_share": 0.1, "max_candidate_share": 1.0},
-    {"max_candidate_share": 0.0},
+    {"strong_pair_share": 0.1, "max_sparse_share": 1.0},
+    {"max_sparse_share": 0.0},
     {},
 ]
 

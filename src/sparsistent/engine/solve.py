@@ -197,7 +197,7 @@ class Problem:
             return inverse_by_components(self.matrix(x), self.plan)
         blocks = []
         for _, rows in factorise(self.matrix(x), self.plan).inverse_rows(self.plan):
-            blocks.append(sparse.csr_array(rows * (np.abs(rows) > self.plan.negligible_covariance)))
+            blocks.append(sparse.csr_array(rows * (np.abs(rows) > self.plan.near_covariance)))
         return sparse.csr_array(sparse.vstack(blocks))
 
     def hessian(self, x: Array, W: Covariance | None) -> Hessian:
