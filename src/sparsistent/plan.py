@@ -156,6 +156,10 @@ class Plan:
     # Products of samples in a square tile of correlations: a fraction of a second between two polls
     # for Ctrl-C.
     tile_products: int = 6 * 10**9
+    # Variables whose unit columns are one block on a cluster, a multiple of those of a panel. With
+    # 500 samples a block has 33 MB, and a task, all pairs of two blocks, takes some tenths of a
+    # second.
+    cluster_rows: int = 8_192
     # Quantised rows, or else single precision, find pairs above a cutoff where the error of a
     # correlation is at most this share of it: pairs within the error are computed again.
     max_relative_error: float = 1 / 3

@@ -19,16 +19,16 @@ How noisy correlations are is measured in some rows at equal distances, about
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from threading import Event
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsistent.data.effective_samples import NoiseFactors, columns_asked, tails_factor
 from sparsistent.data.moments import Array, Moments, Progress
-from sparsistent.data.sources import Piece, RowBlock, RowBlocks
+from sparsistent.data.resources import resources
+from sparsistent.data.sources import Piece, RowBlock, RowBlocks, is_in_memory
 from sparsistent.plan import PLAN, Plan
 from sparsistent.threads import blas_threads, in_threads, one_blas_thread
 
@@ -48,9 +48,33 @@ class RowMoments:
     products: Array
     sample: Array
 
+    def copy(self) -> "RowMoments":
+        """The same, with products that may be overwritten."""
+        return replace(self, products=self.products.copy())
+
 
 class BlockError(ValueError):
     """A block of rows cannot be read; the message names it."""
+
+
+class NotFiniteError(ValueError):
+    """A block of rows has values that are not finite.
+
+    Attributes
+    ----------
+    block : str
+        What it is called.
+    columns : list of int
+        The columns with such values.
+    is_missing : bool
+        Whether there is NaN among them, and not infinity alone.
+    """
+
+    def __init__(self, block: str, columns: list[int], is_missing: bool) -> None:
+        super().__init__(block, columns, is_missing)
+        self.block = block
+        self.columns = columns
+        self.is_missing = is_missing
 
 
 def merged(a: RowMoments, b: RowMoments) -> RowMoments:
@@ -86,10 +110,13 @@ class BlockReader:
         try:
             for piece in block.pieces():
                 part = self.moments_of(piece)
+                if not np.isfinite(np.diag(part.products)).all():
+                    _reject_not_finite(piece, block.name)
                 total = merged(total, part) if total.n else part
+        except NotFiniteError:
+            raise
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise BlockError(f"{block.name} of X cannot be read ({reason})") from error
+            raise unreadable(block, error) from error
         return total
 
     def moments_of(self, piece: Piece) -> RowMoments:
@@ -132,6 +159,20 @@ class BlockReader:
         return np.asarray(piece[::step][:, asked], np.float64)
 
 
+def unreadable(block: RowBlock, error: BaseException) -> BlockError:
+    """An error that says which block cannot be read, and why."""
+    reason = str(error).strip().partition("\n")[0] or type(error).__name__
+    return BlockError(f"{block.name} of X cannot be read ({reason})")
+
+
+def _reject_not_finite(piece: Piece, name: str) -> None:
+    """Raise an error unless the products alone were too large for a number."""
+    finite = np.isfinite(piece)
+    if not finite.all():
+        bad = np.flatnonzero(~finite.all(axis=0)).tolist()
+        raise NotFiniteError(name, bad, bool(np.isnan(piece).any()))
+
+
 def block_reader(
     source: RowBlocks, n_blocks: int, *, assume_centered: bool, plan: Plan = PLAN
 ) -> BlockReader:
@@ -151,7 +192,10 @@ def row_moments(
     """The moments of all rows: some threads read blocks while others compute."""
     blocks = source.row_blocks(plan.entries_per_call)
     read = block_reader(source, len(blocks), assume_centered=assume_centered, plan=plan)
-    threads = blas_threads()
+    cluster, threads = resources().cluster, blas_threads()
+    # What is in the memory of this process is added up faster than it is sent.
+    if cluster is not None and not all(is_in_memory(block) for block in blocks):
+        return cluster.row_moments(blocks, read, progress)
 
     def run(block: RowBlock, stop: Event) -> RowMoments:
         return read(block)
@@ -191,14 +235,3 @@ def noise_factors(found: RowMoments, moments: Moments) -> NoiseFactors:
     Z = (found.sample - moments.location[asked]) / (moments.scale[asked] * np.sqrt(n))
     R = moments.among(asked[None])[0]
     return NoiseFactors(tails=tails_factor(np.ascontiguousarray(Z.T), R, n, p, square=float(n)))
-
-
-def not_finite(source: RowBlocks, plan: Plan = PLAN) -> tuple[str, NDArray[np.int64], bool] | None:
-    """The first block with a value that is not finite, its columns with such, and if any is NaN."""
-    for block in source.row_blocks(plan.entries_per_call):
-        for piece in block.pieces():
-            finite = np.isfinite(piece)
-            if not finite.all():
-                bad = np.flatnonzero(~finite.all(axis=0))
-                return block.name, bad, bool(np.isnan(piece).any())
-    return None

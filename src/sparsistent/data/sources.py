@@ -160,6 +160,11 @@ class ArrayBlock:
             yield as_floats(self.array[self.first : self.end])
 
 
+def is_in_memory(block: Any) -> bool:
+    """Whether the numbers of a block of rows are in the memory of this process."""
+    return isinstance(block, ArrayBlock) and isinstance(block.array, np.ndarray)
+
+
 @dataclass(frozen=True)
 class HDF5File:
     """Where a data set of HDF5 is."""

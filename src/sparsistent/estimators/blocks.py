@@ -10,9 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from sparsistent.data.effective_samples import NoiseFactors, columns_asked, tails_factor
 from sparsistent.data.moments import Moments, moments_of_columns
-from sparsistent.data.row_moments import moments_of_rows, noise_factors, row_moments
+from sparsistent.data.row_moments import NotFiniteError, moments_of_rows, noise_factors, row_moments
 from sparsistent.data.sources import Source, as_source
 from sparsistent.estimators.progress import Progress
 from sparsistent.plan import PLAN
@@ -60,7 +62,17 @@ def source_moments(
     moments = moments_of_columns(
         source.columns, shape, assume_centered=centered, progress=progress, plan=PLAN
     )
+    _reject_not_finite(moments, source)
     return moments, partial(_noise_of_columns, moments)
+
+
+def _reject_not_finite(moments: Moments, source: Source) -> None:
+    """Raise an error about columns with values that are not finite, whose moments are neither."""
+    bad = np.flatnonzero(~(np.isfinite(moments.location) & np.isfinite(moments.scale))).tolist()
+    bad = [k for k in bad if not np.isfinite(source.columns(k, k + 1)).all()]
+    if bad:
+        is_missing = any(np.isnan(source.columns(k, k + 1)).any() for k in bad)
+        raise NotFiniteError("all rows", bad, is_missing)
 
 
 def _noise_of_columns(moments: Moments) -> NoiseFactors:

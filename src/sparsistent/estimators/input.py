@@ -13,7 +13,7 @@ from sparsistent.data.effective_samples import NoiseFactors
 from sparsistent.data.missing import NoLikelihoodError, pair_sizes
 from sparsistent.data.moments import Array, Moments, covariance_moments
 from sparsistent.data.repair import smallest_eigenvalue
-from sparsistent.data.row_moments import not_finite
+from sparsistent.data.row_moments import NotFiniteError
 from sparsistent.data.screening import collinear_pair
 from sparsistent.data.sources import Source
 from sparsistent.data.table import Table, repaired
@@ -87,9 +87,14 @@ def _read_source(estimator: Any, source: Source, report: Progress | None) -> Mom
     estimator.n_features_in_ = source.n_features
     keep_labels(estimator, None if source.labels is None else read_labels(source.labels))
     names = column_names(estimator)
-    moments, measure_noise = source_moments(source, bool(estimator.assume_centered), report)
-    if not (np.isfinite(moments.location) & np.isfinite(moments.scale)).all():
-        _reject_block(source, names)
+    try:
+        moments, measure_noise = source_moments(source, bool(estimator.assume_centered), report)
+    except NotFiniteError as error:
+        kind = "NaN" if error.is_missing else "infinity"
+        raise ValueError(
+            f"Input X contains {kind} in {listed(names, error.columns)} ({error.block}); drop "
+            "these rows or columns, or impute the values"
+        ) from error
     _reject_scales(moments, names)
     return _with_noise(moments, measure_noise(), estimator)
 
@@ -331,17 +336,6 @@ def _reject_not_finite(X: NDArray[np.floating], names: NDArray[np.object_], way_
     raise ValueError(
         f"Input X contains NaN in {listed(names, bad)} "
         f"({(~finite).sum()} of {X.size} values are not finite); {way_out}"
-    )
-
-
-def _reject_block(source: Source, names: NDArray[np.object_]) -> None:
-    """Raise an error that names the first block and columns with values that are not finite."""
-    if (found := not_finite(source)) is None:
-        return
-    block, bad, is_missing = found
-    raise ValueError(
-        f"Input X contains {'NaN' if is_missing else 'infinity'} in {listed(names, bad)} "
-        f"({block}); drop these rows or columns, or impute the values"
     )
 
 
