@@ -12,8 +12,11 @@ it came; blocks of columns, which come from here, are placed again, and tiles th
 asked for again. An error in a block ends the fit, and names the block.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +35,10 @@ from sparsistent.threads import one_blas_thread
 
 # Moments that a task merges: two, so that few are in memory at a time.
 MERGED = 2
+# Seconds after which a block is placed again where a connection was lost.
+PAUSES = (0.1, 1.0, 5.0)
+# Losses of a worker after which a tile is given up.
+MAX_LOSSES = 5
 # Tiles that are asked for at a time, for each thread of the cluster.
 TILES_AHEAD = 3
 
@@ -134,12 +141,26 @@ class DaskCluster:
         plan: Plan,
     ) -> StrongPairs | None:
         """All pairs of rows with |s| > cutoff, or None where they are more than the limit."""
-        tiles = list(upper_tiles_of_blocks(len(unit), plan.cluster_rows))
-        placed = PlacedBlocks(self.client, unit)
+        tiles = list(_upper_tiles(len(unit), plan.cluster_rows))
+        screen = partial(_screen_tile, cutoff=cutoff, limit=limit, plan=plan)
+        found, n_found = list[StrongPairs](), 0
+        with closing(self._screened(screen, PlacedBlocks(self.client, unit), tiles)) as results:
+            for pairs in results:
+                if pairs is None or (n_found := n_found + pairs.i.size) > limit:
+                    return None
+                found.append(pairs)
+                if progress is not None:
+                    progress(len(found), len(tiles))
+        return _sorted(found)
+
+    def _screened(
+        self, screen: Any, placed: "PlacedBlocks", tiles: "list[Tile]"
+    ) -> "Generator[StrongPairs | None, None, None]":
+        """The pairs of each tile as it is done, a few tiles for each thread at a time."""
+        # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
         waiting = [tiles[k] for k in np.random.default_rng(0).permutation(len(tiles))]
         ahead = TILES_AHEAD * max(1, sum(self.client.nthreads().values()))
-        running, found, n_found = dict[Any, Tile](), list[StrongPairs](), 0
-        screen = partial(_screen_tile, cutoff=cutoff, limit=limit, plan=plan)
+        running, losses = dict[Any, Tile](), Counter[tuple[int, int]]()
         results = self.distributed.as_completed()
         try:
             while waiting or running:
@@ -150,20 +171,17 @@ class DaskCluster:
                     results.add(future)
                 future = next(results)
                 tile = running.pop(future)
-                if future.status in ("cancelled", "lost"):
-                    # A block that it needed went with its worker.
+                try:
+                    yield future.result()
+                except CancelledError:
+                    # A block that it needed, or the result, went with its worker.
+                    which = tile.top.start, tile.left.start
+                    losses[which] += 1
+                    _reject_losses(tile, losses[which])
                     placed.forget(tile)
                     waiting.append(tile)
-                    continue
-                pairs = future.result()
-                if pairs is None or (n_found := n_found + pairs.i.size) > limit:
-                    return None
-                found.append(pairs)
-                if progress is not None:
-                    progress(len(found), len(tiles))
         finally:
             self.client.cancel(list(running))
-        return _sorted(found)
 
     def _submit(self, screen: Any, placed: "PlacedBlocks", tile: "Tile") -> Any:
         """Ask for the pairs of a tile."""
@@ -175,6 +193,16 @@ class DaskCluster:
         )
 
 
+def _reject_losses(tile: "Tile", number: int) -> None:
+    """Raise an error where the workers do not survive a tile."""
+    if number > MAX_LOSSES:
+        raise RuntimeError(
+            f"workers were lost {number} times while they screened columns {tile.top.start} to "
+            f"{tile.top.stop - 1} with {tile.left.start} to {tile.left.stop - 1}; see their logs, "
+            "and raise their memory limit if that is what ended them"
+        )
+
+
 class Tile(NamedTuple):
     """Two blocks of rows, the first one above the other or the same."""
 
@@ -182,7 +210,7 @@ class Tile(NamedTuple):
     left: slice
 
 
-def upper_tiles_of_blocks(p: int, rows: int) -> Iterator[Tile]:
+def _upper_tiles(p: int, rows: int) -> Iterator[Tile]:
     """All pairs of blocks, of so many rows but for the last one."""
     blocks = [slice(first, min(first + rows, p)) for first in range(0, p, rows)]
     for k, top in enumerate(blocks):
@@ -200,10 +228,21 @@ class PlacedBlocks:
     def block(self, rows: slice) -> Any:
         """A block on some worker."""
         if rows.start not in self.futures:
-            key = f"columns-{rows.start}-{uuid4().hex}"
-            placed = self.client.scatter({key: self.unit[rows]}, hash=False)
-            self.futures[rows.start] = placed[key]
+            self.futures[rows.start] = self._place(rows)
         return self.futures[rows.start]
+
+    def _place(self, rows: slice) -> Any:
+        """A block on a worker; if that one has just been lost, on another one."""
+        for pause in (*PAUSES, None):
+            key = f"columns-{rows.start}-{uuid4().hex}"
+            try:
+                return self.client.scatter({key: self.unit[rows]}, hash=False)[key]
+            except OSError:
+                # Distributed's errors of connections are among these.
+                if pause is None:
+                    raise
+                time.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
 
     def forget(self, tile: Tile) -> None:
         """Place the blocks of a tile again where they are lost."""
