@@ -71,7 +71,13 @@ class Source(RowBlocks, ColumnBlocks, Protocol):
 
 
 def as_source(X: Any) -> Source | None:
-    """A table that can be read in parts, or None if it is none."""
+    """A table that can be read in parts, or None if it is none.
+
+    An object of any other type is one if it has the methods of `Source`.
+    """
+    if hasattr(type(X), "row_blocks") and hasattr(type(X), "columns"):
+        source: Source = X
+        return source
     package, kind = type(X).__module__.partition(".")[0], type(X).__name__
     if isinstance(X, np.ndarray) or (package, kind) in (("h5py", "Dataset"), ("zarr", "Array")):
         is_table = X.ndim == 2 and X.dtype.kind in "biuf" and not isinstance(X, np.ma.MaskedArray)
@@ -207,17 +213,13 @@ def mapped_file(array: NDArray[Any]) -> MappedFile | None:
 class DatasetSource:
     """A data set of pyarrow, such as a folder of Parquet files."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, labels: list[str] | None = None) -> None:
         self.dataset = dataset
-        self.labels: list[Any] | None = list(dataset.schema.names)
-        self.n_features = len(dataset.schema.names)
-        reject_columns(
-            {
-                field.name: str(field.type)
-                for field in dataset.schema
-                if not str(field.type).startswith(ARROW_NUMBERS)
-            }
-        )
+        self.labels: list[Any] | None = dataset.schema.names if labels is None else labels
+        self.n_features = len(self.labels)
+        kinds = {label: str(dataset.schema.field(label).type) for label in self.labels}
+        others = {k: kind for k, kind in kinds.items() if not kind.startswith(ARROW_NUMBERS)}
+        reject_columns(others)
 
     def count_rows(self) -> int:
         """The number of rows, which Parquet has beside the data."""
@@ -237,7 +239,7 @@ class DatasetSource:
                 name = str(getattr(fragment, "path", "") or f"part {len(blocks)}")
                 if is_parquet:
                     name += f", row group {part.row_groups[0].id}"
-                blocks.append(FragmentBlock(part, self.dataset.schema, name, rows))
+                blocks.append(FragmentBlock(part, self.dataset.schema, self.labels, name, rows))
         return blocks
 
 
@@ -247,13 +249,18 @@ class FragmentBlock:
 
     fragment: Any
     schema: Any
+    labels: list[Any] | None
     name: str
     rows: int
 
     def pieces(self) -> Iterator[Piece]:
         """Batches of rows."""
         batches = self.fragment.to_batches(
-            schema=self.schema, batch_size=self.rows, batch_readahead=1, use_threads=False
+            schema=self.schema,
+            columns=self.labels,
+            batch_size=self.rows,
+            batch_readahead=1,
+            use_threads=False,
         )
         for batch in batches:
             if batch.num_rows:
