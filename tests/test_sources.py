@@ -14,6 +14,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 import zarr
+from benchmarks.many_variables import SAMPLES, write_chain
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
 from sparsistent.data.row_moments import BlockReader, merged_all, moments_of_rows, row_moments
@@ -291,3 +292,17 @@ def test_a_memory_map_is_sent_as_its_path(tmp_path):
         mapped_file(np.load(tmp_path / "x.npy", mmap_mode="r")[3:9:2]).open(), problem(0)[3:9:2]
     )
     assert mapped_file(np.load(tmp_path / "x.npy", mmap_mode="c")) is None
+
+
+def test_many_variables_from_a_file(tmp_path):
+    """By default options, from a memory map; there is a report before correlations are computed."""
+    p, reports = 20_000, []
+    write_chain(tmp_path / "chain.bin", p)
+    X = np.memmap(tmp_path / "chain.bin", np.float32, "r", shape=(SAMPLES, p))
+    model = GlobalGreedy(sparse_output=True, callback=lambda *report: reports.append(report))
+    i, j = model.fit(X).edges_.T
+    assert [stage for stage, *_ in reports].index("correlations") > 0
+    assert reports[0][:2] == ("columns", 1)
+    assert np.count_nonzero(j == i + 1) == p - 1
+    assert len(i) <= p
+    assert model.certificate_ < 1e-8
