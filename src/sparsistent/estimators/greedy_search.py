@@ -243,7 +243,7 @@ class GreedySearch(GraphEstimator):
         path = _judged_path(problem, threshold)
         if path is None:
             return False
-        self._read_path(problem.moments, path, threshold)
+        self._read_path(problem.moments, path, threshold, problem.judged_fit)
         self.gain_: Gain = "profile" if isinstance(threshold, ProfileThreshold) else "coordinate"
         if selection is not None:
             self.selection_ = selection

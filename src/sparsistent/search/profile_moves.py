@@ -23,6 +23,7 @@ gain of every pair without H: few pairs need more.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ from scipy import linalg
 
 from sparsistent.data.moments import Array, Integers
 from sparsistent.engine import information as kernels
+from sparsistent.engine.inverse_on_graph import Inverse, InverseOnGraph
+from sparsistent.engine.precision import inverse_by_components, precision_matrix
+from sparsistent.lazy import cached_property
 from sparsistent.plan import PLAN, Plan
 
 # A prediction says no more than that the loss changes by a lot beyond these.
@@ -58,27 +62,38 @@ class Move(NamedTuple):
         return [a for a in (self.add, self.remove) if a != NONE]
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True)
+class Fit:
     """A positive definite Θ with the support of a graph, close to the estimate on it.
 
     Attributes
     ----------
-    S, W : array of shape (p, p)
-        The sample correlations, and Θ⁻¹.
+    S : array of shape (p, p)
+        The sample correlations.
     pairs : array of shape (m, 2)
         The edges i < j, in any order.
     diagonal, theta : array
         The diagonal of Θ, and its entries on the edges.
     loss : float
         That of Θ, which is no less than that of the estimate.
+    inverse : Inverse
+        W = Θ⁻¹ on the graph, which is all that Newton's method needs.
+    on_graph : InverseOnGraph
+        What computes that.
     """
 
     S: Array
     pairs: Integers
     diagonal: Array
     theta: Array
-    W: Array
     loss: float
+    inverse: Inverse
+    on_graph: InverseOnGraph
+
+    @cached_property
+    def W(self) -> Array:
+        """All of Θ⁻¹."""
+        return inverse_by_components(precision_matrix(self.pairs, self.diagonal, self.theta))
 
     @property
     def edges(self) -> Integers:
@@ -89,23 +104,31 @@ class Fit(NamedTuple):
         """F."""
         return self.loss + threshold * len(self.pairs)
 
+    def missing(self) -> tuple[Array, Array]:
+        """S − W on the diagonal and on the edges."""
+        i, j = self.pairs.T
+        return 1.0 - self.inverse.diagonal, self.S[i, j] - self.inverse.values
+
+    def moved(self, diagonal: Array, theta: Array) -> "Fit | None":
+        """The fit on the same graph with other entries of Θ."""
+        return _fit(self.S, self.pairs, diagonal, theta, self.on_graph)
+
 
 def fit_at(S: Array, pairs: Integers, diagonal: Array, theta: Array) -> Fit | None:
     """The fit with these entries of Θ; None where that is not positive definite."""
-    (i, j), matrix = pairs.T, np.zeros(S.shape)
-    np.fill_diagonal(matrix, diagonal)
-    matrix[i, j] = matrix[j, i] = theta
-    # The matrix is symmetric, so that its rows may be taken for columns.
-    factor, singular = linalg.lapack.dpotrf(matrix.T, lower=True, overwrite_a=True)
-    if singular:
+    return _fit(S, pairs, diagonal, theta, InverseOnGraph(len(S), *np.ascontiguousarray(pairs.T)))
+
+
+def _fit(
+    S: Array, pairs: Integers, diagonal: Array, theta: Array, on_graph: InverseOnGraph
+) -> Fit | None:
+    try:
+        inverse = on_graph(diagonal, theta)
+    except np.linalg.LinAlgError:
         return None
-    log_determinant = 2.0 * float(np.log(factor.diagonal()).sum())
-    inverse, _ = linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)
-    half = np.tril(inverse, -1).T
-    W = half + half.T
-    np.fill_diagonal(W, inverse.diagonal())
-    loss = float(diagonal.sum() + 2.0 * theta @ S[i, j]) - log_determinant
-    return Fit(S, pairs, diagonal, theta, W, loss)
+    i, j = pairs.T
+    loss = float(diagonal.sum() + 2.0 * theta @ S[i, j]) - inverse.log_determinant
+    return Fit(S, pairs, diagonal, theta, loss, inverse, on_graph)
 
 
 class Model:
@@ -119,7 +142,7 @@ class Model:
     def __init__(
         self, fit: Fit, threshold: float, kept: Integers, barred: Integers, plan: Plan = PLAN
     ) -> None:
-        m, p, W = len(fit.pairs), len(fit.W), fit.W
+        m, p, W = len(fit.pairs), len(fit.S), fit.W
         self.plan, self._threshold = plan, threshold
         self.pairs = np.concatenate([fit.pairs, _promising_pairs(fit, threshold, barred, plan)])
         self._first, self._second = np.ascontiguousarray(self.pairs.T)
@@ -253,9 +276,7 @@ class Model:
                 break
             length, following = 1.0, None
             while following is None and length > MIN_LENGTH:
-                found = fit_at(
-                    fit.S, fit.pairs, fit.diagonal + length * diagonal, fit.theta + length * theta
-                )
+                found = fit.moved(fit.diagonal + length * diagonal, fit.theta + length * theta)
                 if found is not None and found.loss < fit.loss:
                     following = found
                 length /= 2.0
@@ -269,16 +290,16 @@ class Model:
 
         The latter is about twice what is left to gain of the loss.
         """
-        i, j = fit.pairs.T
-        slopes = 1.0 - fit.W.diagonal(), np.zeros(self.free.size)
-        slopes[1][self.free] = 2.0 * (fit.S - fit.W)[i, j]
-        half = linalg.blas.dtrsv(self._factor, slopes[0], lower=True)
-        rest = slopes[1] - self._half.T @ half
+        on_diagonal, on_edges = fit.missing()
+        slopes = np.zeros(self.free.size)
+        slopes[self.free] = 2.0 * on_edges
+        half = linalg.blas.dtrsv(self._factor, on_diagonal, lower=True)
+        rest = slopes - self._half.T @ half
         rest[~self.free] = 0.0
         theta = self.tableau @ rest
         theta[~self.free] = 0.0
         diagonal = -self._solve_transposed(half + self._half @ theta)
-        decrement = -float(slopes[0] @ diagonal + slopes[1] @ theta)
+        decrement = -float(on_diagonal @ diagonal + slopes @ theta)
         return diagonal, theta[self.free], decrement
 
     def _solve_transposed(self, right: Array) -> Array:
@@ -293,7 +314,7 @@ def _cost(theta: Array, variance: Array) -> Array:
 
 def _promising_pairs(fit: Fit, threshold: float, barred: Integers, plan: Plan) -> Integers:
     """Pairs outside the graph that may gain most."""
-    p, (i, j) = len(fit.W), np.concatenate([fit.pairs, barred]).T
+    p, (i, j) = len(fit.S), np.concatenate([fit.pairs, barred]).T
     bound = np.triu((fit.S - fit.W) ** 2 * np.outer(fit.diagonal, fit.diagonal), 1)
     bound[i, j] = 0.0
     # What gains x by the quadratic model gains −log(1 − x).

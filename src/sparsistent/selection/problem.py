@@ -4,6 +4,7 @@ A rule runs the search as far as it wants, on all rows or on some, and reads the
 way. The threshold only says when a search stops, so one run answers for all larger thresholds.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -34,6 +35,9 @@ FALSE_NEIGHBORS = 2.0
 # Pairs are judged at the graph of this share of the threshold. Where edges are missing that are as
 # strong as those that are wanted, the evidence for others is too large or too small.
 JUDGED_SHARE = 0.65
+# Thresholds that are closer than this ratio are judged at the same graph, so that a cut that moves
+# a little needs no other search.
+SAME_GRAPH_RATIO = 1.1
 # But that graph is to have no more false edges than about so many, unless the threshold itself lets
 # in more: false edges soon connect all variables, and a search takes a hundred times as long.
 MAX_FALSE_EDGES = 256.0
@@ -124,6 +128,8 @@ class Problem:
     judges : tuple of Search
         Searches whose estimates tell how much speaks for each pair, the last one being the one
         that counts; the others are faster. Empty where only paths are judged.
+    judged_fit : Estimate or None
+        The estimate at which pairs were judged last.
     """
 
     search: Search
@@ -134,6 +140,7 @@ class Problem:
     is_shrinkage_open: bool = False
     judges: tuple[Search, ...] = ()
     _run: Run | None = field(default=None, repr=False)
+    judged_fit: Estimate | None = field(default=None, init=False, repr=False)
     _nested: NestedPath | None = field(default=None, init=False, repr=False)
 
     @property
@@ -206,9 +213,7 @@ class Problem:
         threshold may go on; but that of the last judge begins at the start, as it does for a
         threshold alone.
         """
-        noise = self.noise_after_refit
-        loosest = noise.threshold(min(MAX_FALSE_EDGES / noise.n_pairs, 1.0))
-        looser = min(max(JUDGED_SHARE * float(threshold), loosest), float(threshold))
+        looser = self.looser(threshold)
         try:
             end = gain_of_one_entry(looser) if search.one_entry else looser
             if earlier is None or earlier[0].threshold != end:
@@ -221,7 +226,7 @@ class Problem:
             return None
         if fit is None or getattr(path, "obstacle", None) is not None:
             return None
-        least = np.inf if edges_alone else noise.gain(NOISE_SCORE)
+        least = np.inf if edges_alone else self.noise_after_refit.gain(NOISE_SCORE)
         if not fit.is_dense:
             least = max(least, looser)
         found = evidence_of(fit, least)
@@ -230,7 +235,20 @@ class Problem:
         found.gain[self._are_among(found.pairs, exclude)] = 0.0
         edges, gain = found.pairs[found.is_edge], found.gain[found.is_edge]
         self._nested = nested_path(threshold, edges, gain, include, path.n_steps(path.threshold))
+        self.judged_fit = fit
         return found, earlier
+
+    def looser(self, threshold: ProfileThreshold) -> float:
+        """The threshold of the graph at which pairs are judged for a threshold."""
+        noise, step = self.noise_after_refit, math.log(SAME_GRAPH_RATIO)
+        loosest = noise.threshold(min(MAX_FALSE_EDGES / noise.n_pairs, 1.0))
+        share = math.exp(step * np.round(np.log(JUDGED_SHARE * float(threshold)) / step))
+        return min(max(share, loosest), float(threshold))
+
+    def adopt(self, threshold: ProfileThreshold) -> None:
+        """Take what is known at the last graph for a threshold that is judged there as well."""
+        assert self._nested is not None
+        self._nested = replace(self._nested, threshold=threshold)
 
     def _are_among(self, pairs: Integers, others: Integers) -> NDArray[np.bool_]:
         return np.isin(pairs @ [self.n_features, 1], others @ [self.n_features, 1])

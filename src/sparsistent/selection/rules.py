@@ -176,12 +176,13 @@ class Auto(Rule):
     def _fixed_point(
         problem: Problem, noise: Noise, search: Search, cut: float, most: int
     ) -> "Judged | None":
-        """Search and learn in turn until the cut stays where it is.
+        """Search and learn in turn until the cut stays where it is, or would at the same graph.
 
         The last search counts: the threshold is that of its graph, and no edge is likelier to be
-        noise, so that its cut must not have risen either.
+        noise, so that its cut must not have risen. Just above one that has, any other will do.
         """
         run: Run | None = None
+        risen_at = -np.inf
         counts = search is problem.judges[-1]
         for turn in range(most):
             threshold = ProfileThreshold(noise.gain(cut))
@@ -193,11 +194,17 @@ class Auto(Rule):
             least = float(noise.score(evidence.least))
             mixture = learn_strengths(scores, noise.n_pairs, least)
             judged = Judged(threshold, evidence, scores, mixture)
+            agreed = ProfileThreshold(noise.gain(judged.cut))
+            if problem.looser(agreed) == problem.looser(threshold):
+                problem.adopt(agreed)
+                return replace(judged, threshold=agreed)
             too_many = 2.0 * mixture.n_edges > MOST_NEIGHBORS * problem.n_features
             step, has_risen = judged.cut - cut, counts and judged.cut > cut
-            if too_many or (abs(step) < SAME_CUT and not has_risen):
+            is_same = abs(step) < SAME_CUT or cut - risen_at < 2.0 * SAME_CUT
+            if too_many or (is_same and not has_risen):
                 break
             if has_risen:
+                risen_at = cut
                 step += SAME_CUT / 10
             elif turn >= FULL_STEPS:
                 step /= 2

@@ -30,7 +30,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
-from sparsistent.data.moments import LEAST_GAIN, Array
+from sparsistent.data.moments import LEAST_GAIN, LEAST_VARIANCE, Array
 from sparsistent.search.graph_sequence import GraphSequence
 from sparsistent.selection.curve import Selection
 from sparsistent.selection.problem import Problem, Rows
@@ -148,7 +148,8 @@ class StARS(Rule):
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             runs = Subsamples(problem, drawn, float(self.beta), parallel)
             first, end = runs.past(2, end)
-            if not np.isfinite(end):
+            # What takes this much of a variance leaves nothing but rounding.
+            if end > -np.log(LEAST_VARIANCE):
                 raise ValueError(
                     f"threshold={self!r} draws subsamples of {subsample_size(n)} rows, in which "
                     "columns are collinear that are not in the table; find more rows, or choose "
