@@ -10,7 +10,7 @@ import dask.array as da
 import joblib
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 from sparsistent import (
     GaussianGraphicalModel,
@@ -118,6 +118,19 @@ def test_errors_name_the_block(client, table, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", table)
     X = np.load(tmp_path / "x.npy", mmap_mode="r")
     with compute_with(client), pytest.raises(ValueError, match=r"'x3' \(rows 700 to 799\)"):
+        GlobalGreedy().fit(X)
+
+
+def die(block, block_info):
+    if block_info[0]["chunk-location"][0] == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_a_block_that_ends_every_worker_ends_the_fit(client, table, monkeypatch):
+    monkeypatch.setattr(blocks, "PLAN", IN_BLOCKS)
+    X = da.from_array(table, chunks=(100, -1)).map_blocks(die, meta=np.zeros((0, 0)))
+    with compute_with(client), pytest.raises(KilledWorker, match=r"die-.*', 5, 0"):
         GlobalGreedy().fit(X)
 
 

@@ -165,6 +165,51 @@ def test_heavy_tails_are_noticed_in_some_of_the_rows(monkeypatch):
     assert 0.5 < found.n_effective_ / expected.n_effective_ < 2.0
 
 
+def test_rows_whose_number_is_not_known(small_blocks):
+    X = problem(0)
+    table = da.from_array(X, chunks=(50, -1))
+    found = GlobalGreedy().fit(table[table[:, 0] > np.median(X[:, 0])])
+    expected = GlobalGreedy().fit(X[X[:, 0] > np.median(X[:, 0])])
+    np.testing.assert_array_equal(found.edges_, expected.edges_)
+
+
+class Own:
+    """A table of one's own, whose last rows are in one block."""
+
+    labels = ("a", "b", "c")
+    n_features = 3
+
+    def __init__(self, X):
+        self.X = X
+
+    def count_rows(self):
+        return len(self.X)
+
+    def columns(self, first, end):
+        return self.X[:, first:end]
+
+    def row_blocks(self, entries):
+        return ArraySource(self.X[:7]).row_blocks(6) + ArraySource(self.X[7:]).row_blocks(10**9)
+
+
+@pytest.mark.parametrize("limit", [0, PLAN.max_table_bytes])
+def test_a_table_of_ones_own(limit, monkeypatch):
+    monkeypatch.setattr(blocks, "PLAN", replace(PLAN, max_table_bytes=limit))
+    X = GaussianGraphicalModel.chain(3, 0.6).sample(200, random_state=0)
+    found = GlobalGreedy().fit(Own(X))
+    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(found.precision_, GlobalGreedy().fit(X).precision_)
+
+
+def test_small_data_sets_are_read_as_a_whole():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0, 1.0], "b": [2, 1, 1, 5]})
+    expected = FixedGraph([]).fit(frame)
+    for table in (pads.dataset(pa.Table.from_pandas(frame)), dd.from_pandas(frame, npartitions=2)):
+        found = FixedGraph([]).fit(table)
+        np.testing.assert_array_equal(found.precision_, expected.precision_)
+        assert found.feature_names_in_.tolist() == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -26,7 +26,14 @@ import numpy as np
 
 from sparsistent.data.moments import Array, Progress
 from sparsistent.data.resources import Resources, current
-from sparsistent.data.row_moments import BlockReader, RowMoments, merged_all, unreadable
+from sparsistent.data.row_moments import (
+    BlockError,
+    BlockReader,
+    NotFiniteError,
+    RowMoments,
+    merged_all,
+    unreadable,
+)
 from sparsistent.data.screening import StrongPairs, pairs_of_blocks
 from sparsistent.data.sources import DaskBlock, frame_values
 from sparsistent.optional import optional_import
@@ -113,6 +120,9 @@ class DaskCluster:
         future = self.client.compute(level[0])
         try:
             found: RowMoments = future.result()
+        except (BlockError, NotFiniteError, self.distributed.KilledWorker):
+            # They say which block, or which task, it is.
+            raise
         except Exception as error:
             self._name_block(blocks, error)
             raise

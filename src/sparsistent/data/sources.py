@@ -217,9 +217,6 @@ class DatasetSource:
         self.dataset = dataset
         self.labels: list[Any] | None = dataset.schema.names if labels is None else labels
         self.n_features = len(self.labels)
-        kinds = {label: str(dataset.schema.field(label).type) for label in self.labels}
-        others = {k: kind for k, kind in kinds.items() if not kind.startswith(ARROW_NUMBERS)}
-        reject_columns(others)
 
     def count_rows(self) -> int:
         """The number of rows, which Parquet has beside the data."""
@@ -227,11 +224,13 @@ class DatasetSource:
 
     def columns(self, first: int, end: int) -> Piece:
         """All rows of columns [first, end)."""
+        self._reject_text()
         assert self.labels is not None
         return arrow_values(self.dataset.to_table(columns=self.labels[first:end]))
 
     def row_blocks(self, entries: int) -> list["FragmentBlock"]:
         """Row groups of Parquet, files of other kinds; each is read in pieces."""
+        self._reject_text()
         rows, blocks = max(1, entries // self.n_features), list[FragmentBlock]()
         for fragment in self.dataset.get_fragments():
             is_parquet = hasattr(fragment, "split_by_row_group")
@@ -241,6 +240,11 @@ class DatasetSource:
                     name += f", row group {part.row_groups[0].id}"
                 blocks.append(FragmentBlock(part, self.dataset.schema, self.labels, name, rows))
         return blocks
+
+    def _reject_text(self) -> None:
+        assert self.labels is not None
+        kinds = {label: str(self.dataset.schema.field(label).type) for label in self.labels}
+        reject_columns({k: kind for k, kind in kinds.items() if not kind.startswith(ARROW_NUMBERS)})
 
 
 @dataclass(frozen=True)
@@ -286,7 +290,8 @@ class DaskArraySource:
     def count_rows(self) -> int:
         """The number of rows, computed where Dask does not know it."""
         rows = self.array.shape[0]
-        return int(rows if rows == rows else sum(self.array[:, 0].map_blocks(np.size).compute()))
+        is_known = rows == rows
+        return int(rows if is_known else self.array[:, :1].compute_chunk_sizes().shape[0])
 
     def columns(self, first: int, end: int) -> Piece:
         """All rows of columns [first, end)."""
@@ -305,8 +310,6 @@ class DaskFrameSource:
         self.frame = frame
         self.labels: list[Any] | None = list(frame.columns)
         self.n_features = len(frame.columns)
-        kinds = zip(frame.columns, frame.dtypes, strict=True)
-        reject_columns({name: str(kind) for name, kind in kinds if kind.kind not in "biuf"})
 
     def count_rows(self) -> int:
         """The number of rows, which Dask has to compute."""
@@ -314,12 +317,18 @@ class DaskFrameSource:
 
     def columns(self, first: int, end: int) -> Piece:
         """All rows of columns [first, end)."""
+        self._reject_text()
         return frame_values(self.frame.iloc[:, first:end].compute())
 
     def row_blocks(self, entries: int) -> list["DaskBlock"]:
         """The partitions of the frame."""
+        self._reject_text()
         tasks = self.frame.to_delayed()
         return [DaskBlock(task, f"partition {k}") for k, task in enumerate(tasks)]
+
+    def _reject_text(self) -> None:
+        kinds = zip(self.frame.columns, self.frame.dtypes, strict=True)
+        reject_columns({name: str(kind) for name, kind in kinds if kind.kind not in "biuf"})
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,10 @@ def _read_source(estimator: Any, source: Source, report: Progress | None) -> Mom
             "these rows or columns, or impute the values"
         ) from error
     _reject_scales(moments, names)
-    return _with_noise(moments, measure_noise(), estimator)
+    # As in `read_moments`.
+    with one_blas_thread():
+        factors = measure_noise()
+    return _with_noise(moments, factors, estimator)
 
 
 def read_moments(

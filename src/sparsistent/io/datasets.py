@@ -58,11 +58,13 @@ def read_files(
         data = pyarrow.dataset(files, format="parquet")
         table = LargeTable(data, select_names(list(data.schema.names), columns, drop, pattern))
         n, p = table.shape
+        is_large = not whole and 8 * n * p > PLAN.max_table_bytes
+        values = None if is_large else table.columns(0, p)
     except (TypeError, ValueError, OSError) as error:
         raise TableError(f"{pattern}: {error}") from error
     digest = hashlib.sha256("".join(map(file_hash, map(Path, files))).encode()).hexdigest()
     found = Found("Parquet", n, p, digest, part=f"{len(files)} files")
-    if not whole and 8 * n * p > PLAN.max_table_bytes:
+    if is_large:
         return table, found
     pd = optional_import("pandas", "reading a table")
-    return pd.DataFrame(table.columns(0, p), columns=table.labels), found
+    return pd.DataFrame(values, columns=table.labels), found
