@@ -262,9 +262,21 @@ class TestScratch:
                 found = strong_pairs(unit, 0.25, plan=plan)
             np.testing.assert_array_equal(found.s, expected.s)
             (file,) = tmp_path.iterdir()
-            data = bytearray(file.read_bytes())
-            data[len(data) // 2] ^= 255
+            data = file.read_bytes()
             file.write_bytes(data[: len(data) - cut])
+
+    @pytest.mark.parametrize("place", [0, 9, 14, 17, 31, 40, 3_000])
+    def test_a_byte_is_changed(self, place, unit, tmp_path):
+        expected = strong_pairs(unit, 0.25)
+        plan = replace(PLAN, entries_per_call=4 * 64**2)
+        for _ in range(2):
+            with compute_with(scratch=tmp_path):
+                found = strong_pairs(unit, 0.25, plan=plan)
+            np.testing.assert_array_equal(found.s, expected.s)
+            (file,) = tmp_path.iterdir()
+            data = bytearray(file.read_bytes())
+            data[place] ^= 255
+            file.write_bytes(data)
 
     def test_other_rows_and_cutoffs_have_other_files(self, unit, tmp_path):
         with compute_with(scratch=tmp_path):

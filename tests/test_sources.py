@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
 import dask.array as da
 import dask.dataframe as dd
@@ -17,7 +18,7 @@ import zarr
 from benchmarks.many_variables import SAMPLES, write_chain
 
 from sparsistent import FixedGraph, GaussianGraphicalModel, GlobalGreedy, NeighborhoodGreedy
-from sparsistent.data.row_moments import BlockReader, merged_all, moments_of_rows, row_moments
+from sparsistent.data.row_moments import BlockReader, merged, moments_of_rows, row_moments
 from sparsistent.data.sources import ArraySource, as_source, mapped_file
 from sparsistent.estimators import blocks
 from sparsistent.plan import PLAN
@@ -303,7 +304,7 @@ class TestMoments:
             read = BlockReader(X.shape[1], 5, False, IN_BLOCKS)
             tasks = ArraySource(X).row_blocks(700)
             parts = in_threads(lambda block, stop, read=read: read(block), tasks, threads, ahead=1)
-            results.append(merged_all(parts))
+            results.append(reduce(merged, parts))
         assert np.array_equal(results[0].products, results[1].products)
 
     def test_centred_columns(self):

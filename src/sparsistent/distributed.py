@@ -31,7 +31,7 @@ from sparsistent.data.row_moments import (
     BlockReader,
     NotFiniteError,
     RowMoments,
-    merged_all,
+    merged,
     unreadable,
 )
 from sparsistent.data.screening import StrongPairs, pairs_of_blocks
@@ -40,8 +40,6 @@ from sparsistent.optional import optional_import
 from sparsistent.plan import Plan
 from sparsistent.threads import one_blas_thread
 
-# Moments that a task merges: two, so that few are in memory at a time.
-MERGED = 2
 # Seconds after which a block is placed again where a connection was lost.
 PAUSES = (0.1, 1.0, 5.0)
 # Losses of a worker after which a tile is given up.
@@ -111,10 +109,10 @@ class DaskCluster:
         ]
         done = 0
         while len(level) > 1:
-            groups = [level[k : k + MERGED] for k in range(0, len(level), MERGED)]
+            pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [
-                task("merge-rows", done + k, _merge, *group) if len(group) > 1 else group[0]
-                for k, group in enumerate(groups)
+                task("merge-rows", done + k, _merge, *pair) if len(pair) == 2 else pair[0]
+                for k, pair in enumerate(pairs)
             ]
             done += len(level)
         future = self.client.compute(level[0])
@@ -182,7 +180,7 @@ class DaskCluster:
                 future = next(results)
                 tile = running.pop(future)
                 try:
-                    yield future.result()
+                    pairs = future.result()
                 except CancelledError:
                     # A block that it needed, or the result, went with its worker.
                     which = tile.top.start, tile.left.start
@@ -190,6 +188,8 @@ class DaskCluster:
                     _reject_losses(tile, losses[which])
                     placed.forget(tile)
                     waiting.append(tile)
+                else:
+                    yield pairs
         finally:
             self.client.cancel(list(running))
 
@@ -243,16 +243,17 @@ class PlacedBlocks:
 
     def _place(self, rows: slice) -> Any:
         """A block on a worker; if that one has just been lost, on another one."""
-        for pause in (*PAUSES, None):
-            key = f"columns-{rows.start}-{uuid4().hex}"
+        for pause in PAUSES:
             try:
-                return self.client.scatter({key: self.unit[rows]}, hash=False)[key]
+                return self._scatter(rows)
             except OSError:
                 # Distributed's errors of connections are among these.
-                if pause is None:
-                    raise
                 time.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        return self._scatter(rows)
+
+    def _scatter(self, rows: slice) -> Any:
+        key = f"columns-{rows.start}-{uuid4().hex}"
+        return self.client.scatter({key: self.unit[rows]}, hash=False)[key]
 
     def forget(self, tile: Tile) -> None:
         """Place the blocks of a tile again where they are lost."""
@@ -283,10 +284,9 @@ class LoadedBlock(NamedTuple):
         yield frame_values(self.value)
 
 
-def _merge(*parts: RowMoments) -> RowMoments:
-    """The moments of all rows; the first part stays as it is, as Dask may need it again."""
-    first, *others = parts
-    return merged_all([first.copy(), *others])
+def _merge(a: RowMoments, b: RowMoments) -> RowMoments:
+    """The moments of the rows of both, which stay as they are: Dask may need them again."""
+    return merged(a.copy(), b)
 
 
 def _screen_tile(

@@ -17,10 +17,8 @@ How noisy correlations are is measured in some rows at equal distances, about
 ``Plan.max_noise_values`` values; in all rows of a table that has fewer.
 """
 
-from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import reduce
 from threading import Event
 
 import numpy as np
@@ -40,13 +38,13 @@ ROWS_OF_SHIFT = 64
 class RowMoments:
     """What is known of some rows: how many, means, products of deviations, and a sample of them.
 
-    ``sample`` has the values of a few rows in the columns whose noise is looked at.
+    ``sample`` has, by pieces, the values of a few rows in the columns whose noise is looked at.
     """
 
     n: int
     mean: Array
     products: Array
-    sample: Array
+    sample: tuple[Array, ...]
 
     def copy(self) -> "RowMoments":
         """The same, with products that may be overwritten."""
@@ -84,12 +82,7 @@ def merged(a: RowMoments, b: RowMoments) -> RowMoments:
     if difference.any():
         products += np.outer(difference * (a.n * (b.n / n)), difference)
     mean = a.mean + difference * (b.n / n)
-    return RowMoments(n, mean, products, np.concatenate([a.sample, b.sample]))
-
-
-def merged_all(parts: Iterable[RowMoments]) -> RowMoments:
-    """The moments of the rows of all parts, in their order."""
-    return reduce(merged, parts)
+    return RowMoments(n, mean, products, a.sample + b.sample)
 
 
 @dataclass(frozen=True)
@@ -141,7 +134,7 @@ class BlockReader:
                 mean = total[p, :p] / n
                 products -= np.outer(mean, total[p, :p])
                 mean += shift
-        return RowMoments(n, mean, products, self._sample(piece))
+        return RowMoments(n, mean, products, (self._sample(piece),))
 
     def _shift(self, piece: Piece) -> Array:
         """Roughly the means of the columns; of a constant column exactly its value."""
@@ -231,7 +224,8 @@ def noise_factors(found: RowMoments, moments: Moments) -> NoiseFactors:
     """By how much correlations are noisier than those of Gaussian rows, from the sample of rows."""
     p = moments.scale.size
     asked = columns_asked(p)
-    n = len(found.sample)
-    Z = (found.sample - moments.location[asked]) / (moments.scale[asked] * np.sqrt(n))
+    sample = np.concatenate(found.sample)
+    n = len(sample)
+    Z = (sample - moments.location[asked]) / (moments.scale[asked] * np.sqrt(n))
     R = moments.among(asked[None])[0]
     return NoiseFactors(tails=tails_factor(np.ascontiguousarray(Z.T), R, n, p, square=float(n)))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from mmap import ALLOCATIONGRANULARITY
+from os.path import abspath, exists
 from typing import Any, Protocol
 
 import numpy as np
@@ -145,7 +146,7 @@ class ArrayBlock:
         if isinstance(array, np.ndarray) and (file := mapped_file(array)) is not None:
             return cls(file, first, end)
         if type(array).__module__.startswith("h5py") and array.file.mode == "r":
-            return cls(HDF5File(array.file.filename, array.name), first, end)
+            return cls(HDF5File(abspath(array.file.filename), array.name), first, end)
         return cls(array[first:end] if isinstance(array, np.ndarray) else array, first, end)
 
     @property
@@ -200,8 +201,10 @@ def mapped_file(array: NDArray[Any]) -> MappedFile | None:
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base
+    if not isinstance(root, np.memmap) or root.filename is None or not exists(root.filename):
+        return None
     # Changes of a map in mode "c" are not in the file.
-    if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
+    if root.mode == "c":
         return None
     # The map begins at a page of the file, the outermost array somewhere in it.
     start = root.offset - root.offset % ALLOCATIONGRANULARITY

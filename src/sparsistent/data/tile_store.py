@@ -11,6 +11,7 @@ computed again if the machine itself goes down before it is written.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
@@ -57,11 +58,12 @@ class TileStore:
     def _records(self) -> Iterator[tuple[int, TileResult]]:
         """All records that are whole; the file is left at the end of the last one."""
         self._file.seek(0)
+        end = fstat(self._file.fileno()).st_size
         while len(head := self._file.read(HEADER.itemsize)) == HEADER.itemsize:
             tile, found, certain, checksum = np.frombuffer(head, HEADER)[0].tolist()
+            size = 2 * found * NUMBER.itemsize
             # A length that is damaged is not read.
-            size = 2 * found * NUMBER.itemsize if 0 <= found < 1 << 40 else -1
-            data = self._file.read(size) if size >= 0 else b""
+            data = self._file.read(size) if 0 <= size <= end else b""
             if len(data) != size or _checksum(tile, found, certain, data) != checksum:
                 self._file.seek(-len(head) - len(data), 1)
                 return
