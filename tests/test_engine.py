@@ -143,7 +143,7 @@ def test_a_search_that_goes_on_finds_what_one_run_does(kind, storage):
 @pytest.mark.parametrize("kind", ["chain", "grid"])
 def test_sparse_rows_with_tight_refits_take_the_same_steps(kind):
     moments = column_moments(table(kind, 81, 5), assume_centered=False)
-    thin = replace(TIGHT, max_dense_variables=0, max_candidate_share=1.0)
+    thin = replace(TIGHT, max_dense_variables=0, max_candidate_share=1.0, max_row_share=1.0)
     found, _ = global_greedy(moments, 0.02, 0.5, plan=thin)
     expected, _ = global_greedy(moments, 0.02, 0.5, plan=TIGHT)
     assert steps(found) == steps(expected)
@@ -459,12 +459,30 @@ def test_a_search_that_cannot_go_on_begins_again():
     assert not isinstance(fit, Refusing)
 
 
+def test_rows_that_are_full_give_way_to_a_matrix(monkeypatch):
+    moments = column_moments(table("grid", 400, 0), assume_centered=False)
+    threshold, met = ebic_edge_threshold(N_SAMPLES, 400), []
+    usual = searching.search
+
+    def noted(estimate, *arguments):
+        met.append(estimate.is_dense)
+        return usual(estimate, *arguments)
+
+    monkeypatch.setattr(searching, "search", noted)
+    path, estimate = global_greedy(moments, threshold, 0.5, plan=replace(PLAN, max_row_share=0.1))
+    assert met == [False, True]
+    assert estimate.is_dense
+    usual_path, sparse_estimate = global_greedy(moments, threshold, 0.5)
+    assert not sparse_estimate.is_dense
+    assert np.array_equal(path.edges(threshold), usual_path.edges(threshold))
+
+
 def test_a_search_without_end_is_an_error(monkeypatch):
     """As one would be whose gains are not those of the sizes they are compared with."""
 
     class Endless:
         p, loss, gain, is_dense = 2, 0.0, 1.0, True
-        is_correlated, tolerance, correction = False, 1e-3, 0.0
+        is_correlated, tolerance, correction, n_sparse_entries = False, 1e-3, 0.0, 0
 
         def set_tolerance(self, tolerance):
             pass

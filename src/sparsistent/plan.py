@@ -24,13 +24,17 @@ class Plan:
     # sparse rows are as fast at 150 variables, and take 2/3 of the time at 600.
     max_dense_variables: int = 256
     max_candidate_share: float = 0.05
+    # Sparse rows with more than this share of all entries of W take as long as a matrix, and as
+    # much memory: a random graph of degree six on 2,000 variables fills nine in ten of them, and a
+    # search takes 15 s instead of 2.
+    max_row_share: float = 1 / 3
     # A pair is a candidate where |w| is above this share of the least |s - w| that gains enough, or
     # |s| is above the rest of it.
     covariance_share: float = 0.25
 
     # Refits. The tolerance, by which a node may be off, as a share of the resolution, the smallest
     # |s - w| that matters; a larger one where more variables than this are all correlated and each
-    # digit is expensive.
+    # digit is expensive. There, decisions are taken as they are, too.
     tolerance_share: float = 1e-3
     correlated_tolerance_share: float = 5e-3
     max_exact_correlated: int = 600
@@ -222,6 +226,13 @@ class Plan:
             min_error_share=1.0,
             max_moved_nodes=self.max_moved_nodes // 4,
         )
+
+    def for_correlated(self) -> "Plan":
+        """For tables in which most pairs are correlated, where nearly every decision is close.
+
+        452 stocks take 0.05 s instead of 0.45, and the penalised loss is the same within 0.02%.
+        """
+        return replace(self, max_exact_correlated=self.max_dense_variables)
 
     def for_weak_dependences(self) -> "Plan":
         """For profile searches where the paper's graph needs few moves, if any.

@@ -23,6 +23,7 @@ class Estimate:
     loss_refresh: int
     is_dense: bool
     n_edges: int
+    n_sparse_entries: int
     edges: Integers
     pairs: Integers
     theta: Array

@@ -140,6 +140,11 @@ cdef class Estimate:
         return self.graph.n_edges
 
     @property
+    def n_sparse_entries(self):
+        """Entries of sparse rows of W; none of a dense W."""
+        return 0 if self.W.is_dense else int(np.sum((<SparseCovariance>self.W).size))
+
+    @property
     def edges(self):
         """The pairs i < j of the graph, sorted: an (m, 2) array."""
         pairs = self.graph.pairs()

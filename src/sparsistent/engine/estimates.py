@@ -50,6 +50,8 @@ def empty_estimate(
         else:
             pairs = screen(moments, cutoff, most=most, progress=progress)
     if pairs is None:
+        if p > plan.max_dense_variables and are_all_correlated(moments, plan=plan):
+            plan = plan.for_correlated()
         return dense_estimate(moments.correlation, finest, exclude, plan=plan)
     source = moments.correlation if moments.unit is None else moments.unit
     i, j, s = _with_excluded(pairs, exclude, p)

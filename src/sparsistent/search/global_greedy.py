@@ -26,7 +26,7 @@ import numpy as np
 
 from sparsistent.data.moments import Moments
 from sparsistent.engine import covariance
-from sparsistent.engine.estimates import Estimate, empty_estimate
+from sparsistent.engine.estimates import Estimate, dense_estimate, empty_estimate
 from sparsistent.engine.solve import NoEstimateError
 from sparsistent.plan import PLAN, Plan
 from sparsistent.search.constraints import NO_CONSTRAINTS, Constraints
@@ -39,6 +39,12 @@ REPORT_EVERY = 0.1
 PARTS = 1_000
 # Rounds for each ordered pair of variables after which a search has gone wrong.
 MAX_ROUNDS = 10
+# Rounds between two looks at how full sparse rows are.
+LOOK_EVERY = 32
+
+
+class FullRowsError(Exception):
+    """Sparse rows of W have so many entries that a matrix would be faster."""
 
 
 def global_greedy(
@@ -67,6 +73,11 @@ def global_greedy(
             estimate.update_all(estimate.tolerance)
             return search(estimate, threshold, nu, offset, report, include, taken, until), estimate
     estimate = screened_estimate(moments, threshold, report, constraints, plan=plan)
+    most = plan.max_row_share * estimate.p**2
+    with suppress(FullRowsError):
+        return search(estimate, threshold, nu, offset, report, include, None, until, most), estimate
+    resolution = covariance.least_difference(threshold)
+    estimate = dense_estimate(moments.correlation, resolution, constraints.exclude, plan=plan)
     return search(estimate, threshold, nu, offset, report, include, None, until), estimate
 
 
@@ -97,11 +108,15 @@ def search(
     include: Sequence[Sequence[int]] = (),
     taken: Sequence[Step] | None = None,
     until: Callable[[Step], bool] | None = None,
+    max_entries: float = math.inf,
 ) -> Path:
-    """The forward and backward steps, from the empty graph or after those that were taken."""
+    """The forward and backward steps, from the empty graph or after those that were taken.
+
+    FullRowsError where sparse rows have more entries.
+    """
     steps = _include(estimate, include, offset) if taken is None else list(taken)
     kept, empty_loss = len(include), estimate.p + offset
-    run = ForwardBackward(estimate, nu, offset, kept, steps, until)
+    run = ForwardBackward(estimate, nu, offset, kept, steps, until, max_entries)
     run.tell = None if report is None else share_of_search(report, estimate)
     obstacle, tolerance = None, estimate.tolerance
     try:
@@ -135,6 +150,7 @@ class ForwardBackward:
     kept: int
     steps: list[Step]
     until: Callable[[Step], bool] | None = None
+    max_entries: float = math.inf
     tell: Callable[[int], None] | None = None
     delta: list[float] = field(init=False)
     corrections: list[float] = field(init=False)
@@ -171,6 +187,8 @@ class ForwardBackward:
                 reported = monotonic()
             is_over = is_over or (self.until is not None and self.until(self.steps[-1]))
             rounds += 1
+            if rounds % LOOK_EVERY == 0 and estimate.n_sparse_entries > self.max_entries:
+                raise FullRowsError
             if rounds == limit:
                 raise RuntimeError(
                     f"the search has taken {limit} rounds on {estimate.p} variables and does not "
