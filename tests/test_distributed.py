@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import dask.array as da
@@ -30,11 +31,24 @@ IN_BLOCKS = replace(PLAN, max_table_bytes=0, entries_per_call=2_000)
 SMALL_TILES = replace(PLAN, cluster_rows=64)
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def two_workers():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **options) as cluster, Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def shared_client():
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def client(shared_client):
+    # One that was killed in another test may still be on its way.
+    shared_client.wait_for_workers(2, timeout=60)
+    return shared_client
 
 
 @pytest.fixture
@@ -127,10 +141,14 @@ def die(block, block_info):
     return block
 
 
-def test_a_block_that_ends_every_worker_ends_the_fit(client, table, monkeypatch):
+def test_a_block_that_ends_every_worker_ends_the_fit(table, monkeypatch):
     monkeypatch.setattr(blocks, "PLAN", IN_BLOCKS)
     X = da.from_array(table, chunks=(100, -1)).map_blocks(die, meta=np.zeros((0, 0)))
-    with compute_with(client), pytest.raises(KilledWorker, match=r"die-.*', 5, 0"):
+    with (
+        two_workers() as client,
+        compute_with(client),
+        pytest.raises(KilledWorker, match=r"die-.*', 5, 0"),
+    ):
         GlobalGreedy().fit(X)
 
 
