@@ -342,7 +342,7 @@ def test_a_memory_map_is_sent_as_its_path(tmp_path):
 
 def test_many_variables_from_a_file(tmp_path):
     """By default options, from a memory map; there is a report before correlations are computed."""
-    p, reports = 20_000, []
+    p, reports = 50_000, []
     write_chain(tmp_path / "chain.bin", p)
     X = np.memmap(tmp_path / "chain.bin", np.float32, "r", shape=(SAMPLES, p))
     model = GlobalGreedy(sparse_output=True, callback=lambda *report: reports.append(report))
@@ -351,4 +351,4 @@ def test_many_variables_from_a_file(tmp_path):
     assert reports[0][:2] == ("columns", 1)
     assert np.count_nonzero(j == i + 1) == p - 1
     assert len(i) <= p
-    assert model.certificate_ < 1e-8
+    assert model.certificate_ <= 1e-8
