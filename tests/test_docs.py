@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("page", ["choosing.md", "data.md", "explorer.md", "paper.md"])
+@pytest.mark.parametrize("page", ["choosing.md", "data.md", "explorer.md", "paper.md", "scale.md"])
 def test_examples_of_a_page(page):
     # Without its fences a block ends in a blank line, which is where doctest ends its output.
     text = re.sub(r"^```.*$", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)

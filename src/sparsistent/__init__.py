@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sparsistent.distributed import compute_with
     from sparsistent.estimators.fixed_graph import FixedGraph
     from sparsistent.estimators.global_greedy import GlobalGreedy
     from sparsistent.estimators.neighborhood_greedy import NeighborhoodGreedy
@@ -43,6 +44,7 @@ __all__ = [
     "TestedThreshold",
     "bootstrap",
     "compare_graphs",
+    "compute_with",
     "edge_intervals",
     "explore",
     "stability_selection",
@@ -59,6 +61,7 @@ _HOMES = {
     "TestedThreshold": "sparsistent.search.units",
     "bootstrap": "sparsistent.uncertainty",
     "compare_graphs": "sparsistent.scores",
+    "compute_with": "sparsistent.distributed",
     "edge_intervals": "sparsistent.uncertainty",
     "explore": "sparsistent.explorer",
     "stability_selection": "sparsistent.uncertainty",

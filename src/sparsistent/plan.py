@@ -145,9 +145,20 @@ class Plan:
     # that Ctrl-C is served; also entries of the largest temporary array, and of four tiles of
     # correlations: larger ones are not faster.
     entries_per_call: int = 1 << 22
+    # Bytes of a table, in double precision, up to which it is read into memory as a whole.
+    max_table_bytes: int = 1 << 30
+    # Entries of the rows whose products are added up at a time, half a megabyte, which stays in
+    # cache; but not fewer rows than this where products are larger than that themselves. Of 250
+    # variables it takes 1.1 to 1.2 times the product of all rows, with eight times as many 1.3.
+    cached_entries: int = 1 << 16
+    min_product_rows: int = 1_024
     # Products of samples in a square tile of correlations: a fraction of a second between two polls
     # for Ctrl-C.
     tile_products: int = 6 * 10**9
+    # Variables whose unit columns are one block on a cluster, a multiple of those of a panel. With
+    # 500 samples a block has 33 MB, and a task, all pairs of two blocks, takes some tenths of a
+    # second.
+    cluster_rows: int = 8_192
     # Quantised rows, or else single precision, find pairs above a cutoff where the error of a
     # correlation is at most this share of it: pairs within the error are computed again.
     max_relative_error: float = 1 / 3
@@ -167,8 +178,10 @@ class Plan:
     # Earlier steps that a quasi-Newton step takes account of, two triangles of memory each.
     em_memory: int = 10
     # Columns, at equal distances, whose tails and autocorrelations are measured: so many give the
-    # factor of a table to within 1/1,000.
+    # factor of a table to within 1/1,000. Of a table that is read in blocks, so many values of them
+    # are kept.
     max_noise_columns: int = 256
+    max_noise_values: int = 1 << 22
 
     # --- regressions at nodes ---
     # Bytes of all correlations, quantised or in double precision; beyond, rows are multiplied.

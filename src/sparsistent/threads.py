@@ -5,12 +5,14 @@ thread and not the thread that would lift it, so the limit is lifted there.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from threading import Event, get_ident
 from typing import Any, TypeVar
 
@@ -106,19 +108,28 @@ def all_blas_threads() -> Iterator[None]:
 
 
 def in_threads(
-    run: Callable[[Task, Event], Result], tasks: Sequence[Task], threads: int
+    run: Callable[[Task, Event], Result],
+    tasks: Sequence[Task],
+    threads: int,
+    *,
+    ahead: int | None = None,
 ) -> Generator[Result, None, None]:
-    """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early."""
+    """``run(task, stop)`` for each task, in order; ``stop`` is set when the caller leaves early.
+
+    With ``ahead``, at most so many results wait to be read besides those of the threads.
+    """
     stop = Event()
     if threads == 1:
         for task in tasks:
             yield run(task, stop)
         return
     with ThreadPoolExecutor(threads) as executor:
-        futures = [executor.submit(run, task, stop) for task in tasks]
+        futures = (executor.submit(run, task, stop) for task in tasks)
+        active = deque(islice(futures, None if ahead is None else threads + ahead))
         try:
-            for future in futures:
-                yield future.result()
+            while active:
+                yield active.popleft().result()
+                active.extend(islice(futures, 1))
         finally:
             stop.set()
             executor.shutdown(wait=False, cancel_futures=True)

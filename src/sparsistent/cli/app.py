@@ -51,8 +51,11 @@ COMMANDS = (
         "fitting.fit",
         "Learn the graph of a table, and write edges, pictures and methods into a folder.",
         (
-            table.argument("data", "A table, or - for the standard input.", required=False),
+            table.argument(
+                "data", "A table, 'folder/*.parquet', or - for the standard input.", required=False
+            ),
             *table.OUTPUT,
+            table.SCHEDULER,
             table.AGAIN,
             *table.FIT,
         ),

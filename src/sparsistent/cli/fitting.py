@@ -17,7 +17,9 @@ from sparsistent.cli.options import FIT, RESAMPLES, TABLE
 from sparsistent.cli.reports import fit_lines, report_html
 from sparsistent.cli.session import Session, UsageError, one_line
 from sparsistent.cli.writing import writing
+from sparsistent.distributed import compute_with
 from sparsistent.estimators.base import GraphEstimator
+from sparsistent.io.datasets import LargeTable, is_pattern, read_files
 from sparsistent.io.files import Content, check_folder, write_folder, write_whole
 from sparsistent.io.found import Found, TableError
 from sparsistent.io.graphs import read_graph
@@ -52,7 +54,8 @@ class Run:
 
 def fit(session: Session, arguments: dict[str, Any]) -> None:
     """Learn the graph of a table and write the result."""
-    _fit_and_write(session, "fit", arguments)
+    with compute_with(arguments["scheduler"]):
+        _fit_and_write(session, "fit", arguments)
 
 
 def bootstrap(session: Session, arguments: dict[str, Any]) -> None:
@@ -100,7 +103,7 @@ def _write(
     run: Run,
     out: Path,
     arguments: dict[str, Any],
-    table: "pd.DataFrame",
+    table: "LargeTable | pd.DataFrame",
     found: Found,
     others: dict[str, Content],
 ) -> None:
@@ -150,6 +153,8 @@ def _requested(command: str, arguments: dict[str, Any]) -> tuple[Run, Path]:
         raise UsageError(f"expected a table: sparsistent {command} DATA -o OUT")
     data = arguments["data"]
     name = "result" if data == "-" else Path(data).name.split(".")[0]
+    if is_pattern(data):
+        name = Path(data).parent.name or "result"
     options = {option.name: arguments[option.name] for option in recorded}
     graphs = {name: _edges_of(options[name]) for name in GRAPHS if options[name] is not None}
     return Run(command, data, options, graphs), Path(arguments["out"] or f"{name}-graph")
@@ -162,7 +167,7 @@ def _repeated(earlier: dict[str, Any], file: Path, data: str | None) -> Run:
         raise UsageError("the data came from the standard input; pass - and the same data again")
     if data is None:
         data = os.path.normpath(file.parent / path)
-        if not Path(data).exists():
+        if not is_pattern(data) and not Path(data).exists():
             raise TableError(f"the data are no longer at {data}; pass where they are as DATA")
     graphs = {name: [(a, b) for a, b in pairs] for name, pairs in earlier["graphs"].items()}
     # Options that are newer than the run have their defaults.
@@ -170,12 +175,15 @@ def _repeated(earlier: dict[str, Any], file: Path, data: str | None) -> Run:
     return Run(earlier["command"], data, options | earlier["arguments"], graphs, earlier)
 
 
-def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:
+def _read(session: Session, run: Run) -> "tuple[LargeTable | pd.DataFrame, Found]":
     """The table of a run; one of a run that is repeated must be the same."""
     options = {name: run.options[name] for name in OF_TABLE}
     options |= {name: options[name] or () for name in ("columns", "drop", "na")}
     with session.listening():
-        table, found = read_table(run.data, **options)
+        if is_pattern(run.data):
+            table, found = _read_files(run)
+        else:
+            table, found = read_table(run.data, **options)
     session.note(f"read {_title(run.data)}: {found.sentence()}")
     if run.earlier is not None and run.earlier["data"]["sha256"] != found.sha256:
         raise TableError(
@@ -186,13 +194,26 @@ def _read(session: Session, run: Run) -> tuple["pd.DataFrame", Found]:
     return table, found
 
 
+def _read_files(run: Run) -> "tuple[LargeTable | pd.DataFrame, Found]":
+    """The table of several files."""
+    given = [name for name in OF_TABLE if run.options[name]]
+    if others := [name for name in given if name not in ("columns", "drop")]:
+        option = others[0].replace("_", "-")
+        raise UsageError(f"--{option} does not go with several files; leave it out")
+    # What draws rows, or says how much each counts, needs all of them.
+    whole = run.command == "bootstrap" or run.options["sample_weight"] is not None
+    chosen = {name: run.options[name] or () for name in ("columns", "drop")}
+    return read_files(run.data, **chosen, whole=whole)
+
+
 def _fit(
-    session: Session, run: Run, table: "pd.DataFrame"
-) -> tuple[GraphEstimator, "pd.DataFrame", BootstrapResult | None]:
+    session: Session, run: Run, table: "LargeTable | pd.DataFrame"
+) -> "tuple[GraphEstimator, LargeTable | pd.DataFrame, BootstrapResult | None]":
     """The estimator, fitted, the table without weights, and the bootstrap if there is one."""
     estimator = run.estimator
     weights, name = None, run.options["sample_weight"]
     if name is not None:
+        assert not isinstance(table, LargeTable)
         if name not in table.columns:
             raise TableError(f"--sample-weight names {name!r}, which is no column of the table")
         weights, table = table[name], table.drop(columns=name)

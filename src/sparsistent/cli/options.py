@@ -110,6 +110,9 @@ OUTPUT = _panel(
     Option("force", bool, "Replace files that are there.", False),
     Option("report", bool, "Whether to write report.html.", True),
 )
+SCHEDULER = Option(
+    "scheduler", str, "A cluster of Dask that reads and adds up large tables.", metavar="ADDRESS"
+)
 AGAIN = Option(
     "again", str, "Repeat the run of this run.json, with all its options.", metavar="RUN"
 )

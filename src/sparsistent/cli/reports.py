@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparsistent.io.datasets import LargeTable
 from sparsistent.io.names import shown
 
 if TYPE_CHECKING:
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 STRONGEST = 5
 
 
-def report_html(model: Any, table: "pd.DataFrame", bootstrap: Any, title: str) -> str:
+def report_html(model: Any, table: "LargeTable | pd.DataFrame", bootstrap: Any, title: str) -> str:
     """The explorer of a fit, as one HTML file."""
     explore = import_module("sparsistent.explorer").explore
-    rows = table if model.covariance is None else None
+    # Of a table that is not in memory the report has no rows.
+    has_rows = model.covariance is None and not isinstance(table, LargeTable)
+    rows = table if has_rows else None
     html: str = explore(model, rows, bootstrap=bootstrap, title=title).to_html()
     return html
 

@@ -135,6 +135,7 @@ def column_moments(
     *,
     assume_centered: bool,
     weight: Array | None = None,
+    progress: Progress | None = None,
     plan: Plan = PLAN,
 ) -> Moments:
     """Moments of the columns of X (divided by n); a constant column has scale 0.
@@ -143,20 +144,45 @@ def column_moments(
     one whose span is beyond the largest float. Weights are positive; the number of samples is then
     the effective one.
     """
-    n, p = X.shape
+    return moments_of_columns(
+        lambda first, end: X[:, first:end],
+        X.shape,
+        assume_centered=assume_centered,
+        weight=weight,
+        progress=progress,
+        plan=plan,
+    )
+
+
+def moments_of_columns(
+    read: Callable[[int, int], NDArray[Any]],
+    shape: tuple[int, ...],
+    *,
+    assume_centered: bool,
+    weight: Array | None = None,
+    progress: Progress | None = None,
+    plan: Plan = PLAN,
+) -> Moments:
+    """The same where ``read(first, end)`` has columns of a table, which are asked for in blocks."""
+    n, p = shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     unit, (location, scale, largest) = np.empty((p, n)), np.empty((3, p))
-    table, root = np.require(X, X.dtype.newbyteorder("="), "A"), np.sqrt(share)
-    step = max(1, plan.entries_per_call // n)
+    root, step = np.sqrt(share), max(1, plan.entries_per_call // n)
 
     def standardise(first: int, stop: Event) -> None:
-        end = min(first + step, p)
-        columns.standardise(
-            table, unit, first, end, assume_centered, share, root, location, scale, largest
-        )
+        some = slice(first, min(first + step, p))
+        X = read(some.start, some.stop)
+        is_float = X.dtype.kind == "f" and X.dtype.itemsize in (4, 8)
+        kind = X.dtype.newbyteorder("=") if is_float else np.float64
+        X, width = np.require(X, kind, "A"), some.stop - some.start
+        means = location[some], scale[some], largest[some]
+        columns.standardise(X, unit[some], 0, width, assume_centered, share, root, *means)
 
-    for _ in in_threads(standardise, range(0, p, step), blas_threads() if p > step else 1):
-        pass
+    starts = range(0, p, step)
+    parts = in_threads(standardise, starts, blas_threads() if p > step else 1)
+    for done, _ in enumerate(parts, start=1):
+        if progress is not None and p > step:
+            progress(done, len(starts))
     scale[is_constant(largest, location)] = 0.0
     return Moments(location, scale, n if weight is None else effective_size(weight), unit)
 

@@ -6,6 +6,9 @@ instructions for that, else in single precision. Their error is bounded, so pair
 of the cutoff are kept as candidates, and only candidates are computed again in double precision.
 The cost is that of p²/2 products of quantised rows, an eighth of those in double precision, and a
 tenth more for the rest; the memory is the quantised rows, one tile a thread, and what is found.
+
+On a cluster a task has all pairs of two blocks of rows. Tiles that are done are kept in the folder
+for scratch, if there is one.
 """
 
 from collections.abc import Callable
@@ -28,13 +31,14 @@ from sparsistent.data.moments import (
     upper_tiles,
 )
 from sparsistent.data.quantised import QuantisedRows, quantised_rows
+from sparsistent.data.resources import resources
+from sparsistent.data.tile_store import TileResult, TileStore, fingerprint, tile_store
 from sparsistent.plan import PLAN, Plan
 from sparsistent.threads import blas_threads, in_threads, one_blas_thread
 
 Indices = NDArray[np.int64]
 Tile = tuple[slice, slice]
-# The candidates of a tile, and how many of them exceed the cutoff for certain.
-Scan = Callable[[Tile], tuple[NDArray[np.int32], NDArray[np.int32], int]]
+Scan = Callable[[Tile], TileResult]
 
 
 class StrongPairs(NamedTuple):
@@ -82,26 +86,77 @@ def strong_pairs(
     """
     p, n = unit.shape
     limit = most * p * (p - 1) / 2
+    cluster = resources().cluster
+    if cluster is not None and p > plan.cluster_rows:
+        return cluster.strong_pairs(unit, cutoff, limit, progress, plan)
     threads = blas_threads() if p > tile_side(n, plan) else 1
     with one_blas_thread() if threads > 1 else nullcontext():
-        rows = quantised_rows(unit, plan.max_relative_error * cutoff, plan=plan)
-        if rows is None:
-            scan = _scan_of_floats(unit, cutoff, plan)
-            tiles = list(upper_tiles(p, tile_side(n, plan)))
-        else:
-            scan, tiles = _scan_of_quantised(rows, cutoff), rows.tiles(n, plan)
-        candidates = _candidates(scan, tiles, limit, threads, progress)
-        if candidates is None:
-            return None
-        i, j = candidates
-        s = products_of_pairs(products.PairProducts(unit), i, j, threads, plan)
+        pairs = _strong_pairs(unit, p, cutoff, limit, threads, progress, plan)
+    if pairs is None:
+        return None
+    # The tiles of a row come from left to right already.
+    order = np.argsort(pairs.i, kind="stable")
+    return StrongPairs(pairs.i[order], pairs.j[order], pairs.s[order])
+
+
+def pairs_of_blocks(
+    a: Array, b: Array | None, cutoff: float, limit: float, *, plan: Plan = PLAN
+) -> StrongPairs | None:
+    """The strong pairs of a row of ``a`` and one of ``b``, or of two of ``a``, on one thread.
+
+    None where they are more than the limit. Rows are counted from the first of each block, and
+    their number in ``a`` is a multiple of ``products.PANEL``, or there is no ``b``.
+    """
+    unit = a if b is None else np.concatenate([a, b])
+    with one_blas_thread():
+        found = _strong_pairs(unit, len(a), cutoff, limit, 1, None, plan)
+    return found if found is None or b is None else found._replace(j=found.j - len(a))
+
+
+def _strong_pairs(
+    unit: Array,
+    top: int,
+    cutoff: float,
+    limit: float,
+    threads: int,
+    progress: Progress | None,
+    plan: Plan,
+) -> StrongPairs | None:
+    """Strong pairs by tiles: all, or where ``top`` is less than p those across that row.
+
+    None where they are more than the limit.
+    """
+    p, n = unit.shape
+    rows = quantised_rows(unit, plan.max_relative_error * cutoff, plan=plan)
+    if rows is None:
+        scan, side, size = _scan_of_floats(unit, cutoff, plan), tile_side(n, plan), 1
+        kept: tuple[object, ...] = (unit,)
+    else:
+        scan, size = _scan_of_quantised(rows, cutoff), products.PANEL
+        side = max(1, tile_side(n, plan) // size)
+        kept = np.asarray(rows.panels.words), rows.panels.method, rows.errors
+    tiles = list(upper_tiles(-(-p // size), side))
+    if top < p:
+        tiles = _tiles_across(top // size, -(-p // size), side)
+    scratch = resources().scratch
+    name = None if scratch is None else fingerprint(*kept, cutoff, tiles)
+    with tile_store(scratch, name) as store:
+        candidates = _candidates(scan, tiles, limit, threads, progress, store)
+    if candidates is None:
+        return None
+    i, j = candidates
+    s = products_of_pairs(products.PairProducts(unit), i, j, threads, plan)
     strong = np.abs(s) > cutoff
     if np.count_nonzero(strong) > limit:
         return None
-    i, j, s = i[strong], j[strong], s[strong]
-    # The tiles of a row come from left to right already.
-    order = np.argsort(i, kind="stable")
-    return StrongPairs(i[order], j[order], s[order])
+    return StrongPairs(i[strong], j[strong], s[strong])
+
+
+def _tiles_across(top: int, p: int, side: int) -> list[Tile]:
+    """The tiles of rows [0, top) and columns [top, p)."""
+    rows = [slice(first, min(first + side, top)) for first in range(0, top, side)]
+    columns = [slice(first, min(first + side, p)) for first in range(top, p, side)]
+    return [(row, column) for row in rows for column in columns]
 
 
 def product_error(n: int, roundoff: float) -> float:
@@ -118,12 +173,12 @@ def product_error(n: int, roundoff: float) -> float:
 def _scan_of_quantised(rows: QuantisedRows, cutoff: float) -> Scan:
     """Tiles of panels of quantised rows."""
 
-    def scan(tile: Tile) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    def scan(tile: Tile) -> TileResult:
         top, left = tile
         area = (top.stop - top.start) * (left.stop - left.start) * products.PANEL**2
         i, j = np.empty((2, area), np.int32)
         found, certain = rows.panels.scan(top, left, cutoff, i, j)
-        return i[:found].copy(), j[:found].copy(), certain
+        return TileResult(i[:found].copy(), j[:found].copy(), certain)
 
     return scan
 
@@ -141,7 +196,7 @@ def _scan_of_floats(unit: Array, cutoff: float, plan: Plan) -> Scan:
     bound = np.nextafter(number(cutoff - margin), number(-inf))
     certain_bound = np.nextafter(number(cutoff + margin), number(inf))
 
-    def scan(tile: Tile) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    def scan(tile: Tile) -> TileResult:
         top, left = tile
         size = rows[top] @ rows[left].T
         np.abs(size, out=size)
@@ -150,29 +205,43 @@ def _scan_of_floats(unit: Array, cutoff: float, plan: Plan) -> Scan:
             above = i < j
             i, j = i[above], j[above]
         certain = int(np.count_nonzero(size[i, j] > certain_bound))
-        return (i + top.start).astype(np.int32), (j + left.start).astype(np.int32), certain
+        i, j = i + top.start, j + left.start
+        return TileResult(i.astype(np.int32), j.astype(np.int32), certain)
 
     return scan
 
 
 def _candidates(
-    scan: Scan, tiles: list[Tile], limit: float, threads: int, progress: Progress | None
+    scan: Scan,
+    tiles: list[Tile],
+    limit: float,
+    threads: int,
+    progress: Progress | None,
+    store: TileStore | None,
 ) -> tuple[Indices, Indices] | None:
     """The pairs that may exceed the cutoff, or None once more than ``limit`` certainly do."""
+    found = {} if store is None else store.done()
+    certain = sum(result.certain for result in found.values())
     # In an order that soon meets every part of the matrix, so that a dense one is soon noticed.
     order = np.random.default_rng(0).permutation(len(tiles)).tolist()
-    found: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
-    certain = 0
-    with closing(in_threads(lambda k, stop: scan(tiles[k]), order, threads)) as scans:
-        for which, (i, j, n_certain) in zip(order, scans, strict=True):
-            found[which] = i, j
-            certain += n_certain
+    missing = [which for which in order if which not in found]
+    with closing(in_threads(lambda k, stop: scan(tiles[k]), missing, threads)) as scans:
+        for which, result in zip(missing, scans, strict=True):
+            found[which] = result
+            certain += result.certain
+            if store is not None:
+                store.append(which, result)
             if certain > limit:
-                return None
+                break
             if progress is not None:
                 progress(len(found), len(tiles))
-    i_parts, j_parts = zip(*(found[which] for which in range(len(tiles))), strict=True)
-    return np.concatenate(i_parts, dtype=np.int64), np.concatenate(j_parts, dtype=np.int64)
+    if certain > limit:
+        return None
+    i, j = (
+        np.concatenate([found[which][end] for which in range(len(tiles))], dtype=np.int64)
+        for end in (0, 1)
+    )
+    return i, j
 
 
 def correlations_of(moments: Moments, i: Indices, j: Indices) -> Array:

@@ -147,7 +147,10 @@ class Table:
         if self.missing != "error" and np.isnan(self.values).any():
             return _incomplete_moments(self, report)
         moments = column_moments(
-            self.values, assume_centered=self.assume_centered, weight=self.weight
+            self.values,
+            assume_centered=self.assume_centered,
+            weight=self.weight,
+            progress=_stage(report, "columns"),
         )
         # Values that are not finite have no ranks.
         if not self.is_ranked or not np.isfinite(moments.scale).all():

@@ -111,7 +111,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            Data, or the covariance matrix with ``covariance="precomputed"``.
+            Data, or the covariance matrix with ``covariance="precomputed"``. Or a table in a file,
+            or of Dask, that is read in blocks (docs/scale.md).
         y : ignored
         sample_weight : array of shape (n_samples,), optional
             How much each row counts in means and covariances; only the ratios matter. Rules that

@@ -9,12 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from sparsistent.data.effective_samples import NoiseFactors
 from sparsistent.data.missing import NoLikelihoodError, pair_sizes
 from sparsistent.data.moments import Array, Moments, covariance_moments
 from sparsistent.data.repair import smallest_eigenvalue
+from sparsistent.data.row_moments import NotFiniteError
 from sparsistent.data.screening import collinear_pair
+from sparsistent.data.sources import Source
 from sparsistent.data.table import Table, repaired
-from sparsistent.estimators.labels import column_names, compare_labels, keep_labels, listed
+from sparsistent.estimators.blocks import source_in_blocks, source_moments
+from sparsistent.estimators.labels import (
+    column_names,
+    compare_labels,
+    keep_labels,
+    listed,
+    read_labels,
+)
 from sparsistent.estimators.progress import Progress
 from sparsistent.estimators.table_kinds import (
     NOT_NUMBERS,
@@ -47,8 +57,13 @@ class HeavyTailsWarning(UserWarning):
 
 def read_table(
     estimator: Any, X: Any, sample_weight: Any, report: Progress | None
-) -> tuple[Moments, Table]:
-    """Moments of a table with one row a sample, and the table as it is read."""
+) -> tuple[Moments, Table | None]:
+    """Moments of a table with one row a sample, and the table as it is read.
+
+    No table where it is read in blocks, of which nothing is kept.
+    """
+    if (source := source_in_blocks(estimator, X, sample_weight)) is not None:
+        return _read_source(estimator, source, report), None
     X = read_numbers(estimator, X, ensure_min_samples=2)
     names = column_names(estimator)
     weight = _read_weight(estimator, sample_weight, X)
@@ -65,6 +80,26 @@ def read_table(
     if estimator.missing != "error":
         table = _read_incomplete(table, names)
     return read_moments(estimator, table, report), table
+
+
+def _read_source(estimator: Any, source: Source, report: Progress | None) -> Moments:
+    """Moments of a table that is read in blocks."""
+    estimator.n_features_in_ = source.n_features
+    keep_labels(estimator, None if source.labels is None else read_labels(source.labels))
+    names = column_names(estimator)
+    try:
+        moments, measure_noise = source_moments(source, bool(estimator.assume_centered), report)
+    except NotFiniteError as error:
+        kind = "NaN" if error.is_missing else "infinity"
+        raise ValueError(
+            f"Input X contains {kind} in {listed(names, error.columns)} ({error.block}); drop "
+            "these rows or columns, or impute the values"
+        ) from error
+    _reject_scales(moments, names)
+    # As in `read_moments`.
+    with one_blas_thread():
+        factors = measure_noise()
+    return _with_noise(moments, factors, estimator)
 
 
 def read_moments(
@@ -98,10 +133,7 @@ def read_moments(
     # A fork while linear algebra has several threads would wait for them for ever.
     with one_blas_thread():
         factors = table.noise_factors(moments)
-    moments = replace(repaired(moments, report), noise_factor=factors.product)
-    if table.correlation == "pearson" and factors.tails >= DUBIOUS_TAILS:
-        _warn_of_tails(moments)
-    return moments
+    return _with_noise(repaired(moments, report), factors, estimator)
 
 
 def read_covariance(estimator: Any, S: Any, sample_weight: Any) -> Moments:
@@ -269,8 +301,16 @@ def _warn_of_tails(moments: Moments) -> None:
         "choose the threshold take that number (n_effective_); set correlation='nonparanormal', "
         "which such rows disturb less, or see 'Effective number of samples' in docs/data.md",
         HeavyTailsWarning,
-        stacklevel=6,
+        stacklevel=7,
     )
+
+
+def _with_noise(moments: Moments, factors: NoiseFactors, estimator: Any) -> Moments:
+    """The moments with what was found out about their noise."""
+    moments = replace(moments, noise_factor=factors.product)
+    if estimator.correlation == "pearson" and factors.tails >= DUBIOUS_TAILS:
+        _warn_of_tails(moments)
+    return moments
 
 
 def _reject_row_labels(rows: list[Any], columns: list[Any]) -> None:

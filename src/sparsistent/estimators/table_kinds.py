@@ -40,6 +40,9 @@ def table_values(X: Any) -> tuple[Any, list[Any] | None]:
     if sparse.issparse(X):
         return X, None
     X = _in_memory(X)
+    if _has(X, "row_blocks", "columns"):
+        labels = None if X.labels is None else read_labels(X.labels)
+        return _array_values(X.columns(0, X.n_features), X), labels
     if _has(X, "columns", "dtypes"):
         return _frame_values(X)
     if _has(X, "column_names", "column"):
@@ -107,6 +110,9 @@ def _in_memory(X: Any) -> Any:
         raise TypeError(f"X is a {type(X).__name__}; pass list(X), a list of rows")
     if _has(X, "to_native"):
         X = X.to_native()
+    if _has(X, "get_fragments", "to_table"):
+        # A data set of pyarrow.
+        return X.to_table()
     # Dask computes a table when it is asked to, and each of its columns from the start.
     return X.compute() if _has(X, "compute") else X
 

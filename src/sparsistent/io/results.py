@@ -17,6 +17,8 @@ from sparsistent.uncertainty.bootstrap import BootstrapResult
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sparsistent.io.datasets import LargeTable
+
 # Every file of a result that there can be.
 NAMES = frozenset(
     {
@@ -36,7 +38,7 @@ PACKAGES = ("sparsistent", "numpy", "scipy", "scikit-learn", "pandas")
 
 def result_files(
     model: GraphEstimator,
-    table: "pd.DataFrame",
+    table: "LargeTable | pd.DataFrame",
     run: dict[str, Any],
     *,
     bootstrap: BootstrapResult | None = None,
@@ -47,7 +49,7 @@ def result_files(
     Parameters
     ----------
     model : fitted estimator
-    table : pandas.DataFrame
+    table : pandas.DataFrame or LargeTable
         What it was fitted to.
     run : dict
         What was asked for: ``command``, ``arguments``, ``data`` and so on. The versions, the result

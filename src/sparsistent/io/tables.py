@@ -132,7 +132,7 @@ def _read(path: str, key: str | None, text: dict[str, Any]) -> tuple["pd.DataFra
     if suffix not in READERS:
         return _of_text(file.read_bytes(), path, key, text)
     kind, reader = READERS[suffix]
-    sha256 = _hash(file)
+    sha256 = file_hash(file)
     try:
         table, part = reader(file, key)
     except TableError as error:
@@ -169,7 +169,7 @@ def _suffix(file: Path) -> str:
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), suffix)
 
 
-def _hash(path: Path) -> str:
+def file_hash(path: Path) -> str:
     """The SHA-256 of a file, or of the names and contents of a folder's files."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
@@ -208,11 +208,23 @@ def _select_columns(
 ) -> "pd.DataFrame":
     """The columns to keep, in the order of the table."""
     names = table.columns.tolist()
+    kept = _kept(names, keep, drop, shown)
+    return table if len(kept) == len(names) else table.iloc[:, kept]
+
+
+def select_names(
+    names: list[str], keep: Sequence[str], drop: Sequence[str], shown: str
+) -> list[str]:
+    """The names of columns to keep, in their order."""
+    return [names[k] for k in _kept(names, keep, drop, shown)]
+
+
+def _kept(names: list[str], keep: Sequence[str], drop: Sequence[str], shown: str) -> list[int]:
     kept = _positions(keep, names, "--columns", shown) if keep else set(range(len(names)))
     kept -= _positions(drop, names, "--drop", shown)
     if not kept:
         raise TableError(f"no column of {shown} is left; change --columns and --drop")
-    return table if len(kept) == len(names) else table.iloc[:, sorted(kept)]
+    return sorted(kept)
 
 
 def _positions(wanted: Sequence[str], names: list[str], option: str, shown: str) -> set[int]:
