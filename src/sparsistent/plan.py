@@ -147,11 +147,10 @@ class Plan:
     entries_per_call: int = 1 << 22
     # Bytes of a table, in double precision, up to which it is read into memory as a whole.
     max_table_bytes: int = 1 << 30
-    # Entries of the rows whose products are added up at a time, half a megabyte, which stays in
-    # cache; but not fewer rows than this where products are larger than that themselves. Of 250
-    # variables it takes 1.1 to 1.2 times the product of all rows, with eight times as many 1.3.
-    cached_entries: int = 1 << 16
-    min_product_rows: int = 1_024
+    # Rows of a table whose products are added up at a time, which stay in cache; as many as there
+    # are variables, up to four times this, as products are larger than rows then. Of 250 variables
+    # it takes 1.1 to 1.2 times the product of all rows, with eight times as many 1.3.
+    product_rows: int = 256
     # Products of samples in a square tile of correlations: a fraction of a second between two polls
     # for Ctrl-C.
     tile_products: int = 6 * 10**9

@@ -117,8 +117,8 @@ class BlockReader:
         n, p = piece.shape
         if p != self.n_features:
             raise ValueError(f"it has {p} columns instead of {self.n_features}")
-        # Rows that are in cache, but not so few that adding up p × p products takes longer.
-        rows = max(1, self.plan.cached_entries // p, min(p, self.plan.min_product_rows))
+        few = self.plan.product_rows
+        rows = max(few, min(p, 4 * few))
         shift = self._shift(piece)
         chunk, found = np.empty((min(rows, n), p + 1)), np.empty((p + 1, p + 1))
         # Products with a column of ones are the sums of the others.
