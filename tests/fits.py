@@ -9,7 +9,7 @@ from sparsistent.engine.estimates import dense_estimate
 from sparsistent.plan import PLAN
 
 # W as sparse rows, whatever the number of variables and of candidates.
-SPARSE = replace(PLAN, max_dense_variables=0, max_candidate_share=1.0, max_row_share=1.0)
+SPARSE = replace(PLAN, max_dense_variables=0, max_sparse_share=1.0, max_row_share=1.0)
 
 
 def store_sparsely(monkeypatch):

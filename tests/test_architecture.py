@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from dataclasses import fields
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sparsistent
+from sparsistent.plan import Plan
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sparsistent"
@@ -79,3 +81,12 @@ def test_compiled_modules_have_stubs_and_docstrings():
         module = import_module(f"sparsistent.{path.parent.name}.{path.stem}")
         assert module.__file__.endswith(tuple(EXTENSION_SUFFIXES))
         assert module.__doc__
+
+
+def test_there_are_few_numbers_and_words_to_learn():
+    """A number of the plan that means what another one does, or buys little, goes."""
+    assert len(fields(Plan)) <= 60
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    glossary = architecture.split("## Glossary")[1]
+    rows = [line for line in glossary.splitlines() if line.startswith("| ")]
+    assert len(rows) - 1 <= 25

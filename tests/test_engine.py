@@ -143,7 +143,7 @@ def test_a_search_that_goes_on_finds_what_one_run_does(kind, storage):
 @pytest.mark.parametrize("kind", ["chain", "grid"])
 def test_sparse_rows_with_tight_refits_take_the_same_steps(kind):
     moments = column_moments(table(kind, 81, 5), assume_centered=False)
-    thin = replace(TIGHT, max_dense_variables=0, max_candidate_share=1.0, max_row_share=1.0)
+    thin = replace(TIGHT, max_dense_variables=0, max_sparse_share=1.0, max_row_share=1.0)
     found, _ = global_greedy(moments, 0.02, 0.5, plan=thin)
     expected, _ = global_greedy(moments, 0.02, 0.5, plan=TIGHT)
     assert steps(found) == steps(expected)

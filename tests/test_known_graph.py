@@ -64,7 +64,7 @@ def test_a_forest_needs_no_step(no_second_way, monkeypatch):
     def fail(*args):
         raise AssertionError("a step was taken")
 
-    monkeypatch.setattr("sparsistent.engine.solve._corrected_step", fail)
+    monkeypatch.setattr("sparsistent.engine.solve.corrected_step", fail)
     for kind in ("chain", "star"):
         precision, certificate = estimate_on(moments_of(MODELS[kind]), MODELS[kind].edges)
         assert certificate < 1e-13
@@ -154,7 +154,7 @@ def test_a_matrix_is_for_variables_that_are_all_correlated():
 PLANS = {
     "default": PLAN,
     "products": replace(PLAN, max_direct_entries=0),
-    "small calls": replace(PLAN, max_direct_entries=0, nodes_per_call=7),
+    "small calls": replace(PLAN, max_direct_entries=0, entries_per_call=7),
     "factor": replace(PLAN, entries_per_product=10**6),
     "sparse covariance": replace(PLAN, max_dense_inverse=0, max_near_pairs=0),
     "dense inverse": replace(PLAN, max_dense_factor=10**6),
@@ -216,17 +216,16 @@ def test_the_estimators_use_it(no_second_way):
     assert given.precision_ == pytest.approx(found.precision_, abs=1e-12)
 
 
-def test_regressions_in_small_parts_are_the_same(monkeypatch):
+def test_regressions_in_small_parts_are_the_same():
     moments = moments_of(MODELS["hub"])
     first, neighbor, _ = neighbors(90, MODELS["hub"].edges)
     whole = {}
-    for size in (1 << 25, 1):
-        monkeypatch.setattr("sparsistent.engine.least_squares.SOLVE_BYTES", size)
-        gamma = np.empty(neighbor.size)
-        for found in regressions(moments, np.diff(first), neighbor):
+    for size in (1 << 22, 1):
+        plan, gamma = replace(PLAN, entries_per_call=size), np.empty(neighbor.size)
+        for found in regressions(moments, np.diff(first), neighbor, plan=plan):
             gamma[found.positions] = found.coefficients
         whole[size] = gamma
-    assert whole[1] == pytest.approx(whole[1 << 25], abs=1e-14)
+    assert whole[1] == pytest.approx(whole[1 << 22], abs=1e-14)
     S = moments.correlation
     for k in range(90):
         near = neighbor[first[k] : first[k + 1]]

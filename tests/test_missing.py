@@ -168,7 +168,7 @@ def questionnaire(seed):
 def test_quasi_newton_steps_end_where_plain_rounds_do(make):
     table = make(0)
     result = maximise_likelihood(table, assume_centered=False)
-    plan = replace(PLAN, plain_em_rounds=5_000, max_em_rounds=5_000, em_tolerance=1e-9)
+    plan = replace(PLAN, plain_em_rounds=5_000, max_rounds=5_000, moments_tolerance=1e-9)
     plain = maximise_likelihood(table, assume_centered=False, plan=plan)
     assert result.converged
     assert plain.converged
@@ -215,7 +215,7 @@ def test_em_with_weights_is_em_with_repeated_rows():
 
 
 def test_em_that_does_not_converge_says_so(monkeypatch):
-    stopped = partial(maximise_likelihood, plan=replace(PLAN, max_em_rounds=3))
+    stopped = partial(maximise_likelihood, plan=replace(PLAN, max_rounds=3))
     monkeypatch.setattr(incomplete, "maximise_likelihood", stopped)
     with pytest.warns(RuntimeWarning, match="not converged in 3 rounds.*missing='pairwise'"):
         GlobalGreedy(missing="em").fit(X)
@@ -307,7 +307,7 @@ def test_the_total_of_rounds_does_not_grow():
         X, assume_centered=False, progress=lambda done, of: calls.append((done, of))
     )
     done, totals = zip(*calls, strict=True)
-    assert set(totals) == {PLAN.max_em_rounds}
+    assert set(totals) == {PLAN.max_rounds}
     assert list(done) == sorted(done)
     assert done[-1] <= totals[-1]
 

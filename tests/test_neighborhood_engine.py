@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from sparsistent.data import products, quantised
 from sparsistent.data.moments import Moments, column_moments, covariance_moments
-from sparsistent.engine import least_squares, node_regressions, residual_search
+from sparsistent.engine import node_regressions, residual_search
 from sparsistent.engine.best_subsets import best_subsets
 from sparsistent.engine.node_regressions import Rule, search_correlations, search_quantised
 from sparsistent.engine.node_search import NodeSearch
@@ -63,7 +63,7 @@ def plan_of(route, monkeypatch):
         monkeypatch.setattr(neighborhoods, "quantised_rows", with_errors)
     return replace(
         PLAN,
-        max_exact_variables=0,
+        max_dense_variables=0,
         exact_products_of_node=1e9,
         max_relative_error=np.inf,
     )
@@ -240,8 +240,8 @@ def test_hubs(plan, relative):
 
 SMALL = [
     {"entries_per_call": 200},
-    {"strong_pair_share": 0.1, "max_candidate_share": 1.0},
-    {"max_candidate_share": 0.0},
+    {"strong_pair_share": 0.1, "max_sparse_share": 1.0},
+    {"max_sparse_share": 0.0},
     {},
 ]
 
@@ -253,14 +253,13 @@ def test_limits_only_cut_the_work_into_pieces(route, plan, make, change, monkeyp
     expected = neighborhood_greedy(moments, 0.03, 0.6, "and", True, plan=plan)
     gamma = coefficients(moments, expected.nodes.pairs(0.03)).toarray()
     assert any(not step.added for node in expected.nodes for step in node)
-    if not change:
-        monkeypatch.setattr(least_squares, "SOLVE_BYTES", 1)
     small = replace(plan, **change)
     path = neighborhood_greedy(moments, 0.03, 0.6, "and", True, plan=small)
     assert path == expected
-    np.testing.assert_allclose(
-        coefficients(moments, path.nodes.pairs(0.03)).toarray(), gamma, atol=1e-12
-    )
+    one_by_one = replace(plan, entries_per_call=1)
+    for pieces in (small, one_by_one):
+        found = coefficients(moments, path.nodes.pairs(0.03), plan=pieces)
+        np.testing.assert_allclose(found.toarray(), gamma, atol=1e-12)
 
 
 def test_any_number_of_threads_takes_the_same_steps(plan, monkeypatch):
@@ -472,7 +471,7 @@ def test_no_node_has_a_neighbor(plan):
 @pytest.mark.parametrize("way", [way for way in quantised.METHODS if products.is_available(way)])
 def test_many_variables_need_no_exact_correlations(way, monkeypatch):
     monkeypatch.setattr(quantised, "METHODS", (way,))
-    X = np.random.default_rng(0).normal(size=(300, PLAN.max_exact_variables + 1))
+    X = np.random.default_rng(0).normal(size=(300, PLAN.max_dense_variables + 1))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
     calls = []
@@ -490,15 +489,31 @@ def test_many_variables_need_no_exact_correlations(way, monkeypatch):
     assert_same_paths(neighborhood_greedy(moments, 0.08, 0.5, "or", True), expected)
 
 
+def test_a_hub_compares_few_candidates():
+    """Its many coefficients are in units so fine that rounding leaves few candidates close."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 300))
+    X[:, 0] = 0.3 * X[:, 1:41].sum(axis=1) + 0.3 * X[:, 0]
+    moments = column_moments(X, assume_centered=False)
+    rows = quantised.quantise(moments.unit, products.PORTABLE_INT16)
+    none = np.zeros(301, np.int64), np.zeros(0, np.int64)
+    rule = Rule(np.full(300, 1e-12), 0.02, 0.5, none, none)
+    plan = replace(PLAN, exact_products_of_node=0.008)
+    pair, hub = (rows.products(300), rows.errors), np.array([0])
+    steps, unclear = search_quantised(moments.pair_products, pair, rule, nodes=hub, plan=plan)
+    assert unclear.size == 0
+    assert np.array_equal(np.sort(steps.others), np.arange(1, 41))
+
+
 @pytest.mark.parametrize("fits", [True, False])
 def test_where_quantised_correlations_decide_little_exact_ones_do(fits, monkeypatch):
     """With fewer samples than variables nothing is left of a node, and everything is close."""
     monkeypatch.setattr(quantised, "METHODS", (products.PORTABLE_INT8,))
-    p = PLAN.max_exact_variables + 1
+    p = PLAN.max_dense_variables + 1
     X = np.random.default_rng(0).normal(size=(60, p))
     X[:, 1:] += 0.7 * X[:, :-1]
     moments = column_moments(X, assume_centered=False)
-    expected = search_of(moments, replace(PLAN, max_exact_variables=p))
+    expected = search_of(moments, replace(PLAN, max_dense_variables=p))
     plan = PLAN if fits else replace(PLAN, max_correlation_bytes=2 * p**2)
     found = column_moments(X, assume_centered=False)
     searched = []

@@ -338,7 +338,7 @@ def test_few_candidates_are_enough_where_correlation_is_local(monkeypatch):
     assert len(all_pairs) > 150
     assert len(pairs ^ all_pairs) <= 1
     # With room for a node's own neighbours only.
-    least = search(moments, 0.04, True, plan=replace(plan, max_profile_candidates=1))
+    least = search(moments, 0.04, True, plan=replace(plan, max_dense_variables=1))
     assert len(edge_set(least.edges(0.04)) ^ edge_set(expected.edges(0.04))) <= 1
 
 

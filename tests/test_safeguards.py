@@ -22,7 +22,7 @@ from sparsistent.selection.thresholds import ebic_edge_threshold
 # Refits are as loose for few variables as they are for many.
 LOOSE = replace(PLAN, max_tight_variables=1, min_loose_variables=2)
 DENSE = replace(LOOSE, max_dense_variables=10**9)
-SPARSE = replace(LOOSE, max_dense_variables=0, max_candidate_share=1.0, max_row_share=1.0)
+SPARSE = replace(LOOSE, max_dense_variables=0, max_sparse_share=1.0, max_row_share=1.0)
 TIGHT = replace(DENSE, max_tight_variables=10**8, min_loose_variables=10**9)
 KINDS = ("dense_covariance", "ill_conditioned_covariance", "sparse_precision")
 
@@ -69,7 +69,7 @@ def test_nodes_far_from_a_change_of_a_grid():
         column_moments(X, assume_centered=False),
         ebic_edge_threshold(150, 144, 0.0),
     )
-    plan = replace(PLAN, max_dense_variables=0, max_candidate_share=1.0, max_row_share=1.0)
+    plan = replace(PLAN, max_dense_variables=0, max_sparse_share=1.0, max_row_share=1.0)
     expected = edges(moments, threshold, TIGHT)
     assert edges(moments, threshold, plan) == expected
     assert edges(moments, threshold, replace(plan, far_tolerance=40.0)) != expected

@@ -183,7 +183,7 @@ def test_the_covariance_is_the_inverse(truth, sparse_output):
 def test_both_ways_to_invert_agree(share):
     precision = GaussianGraphicalModel.grid(14, 14, 0.22).sparse_precision.tocsr()
     expected = np.linalg.inv(precision.toarray())
-    plan = replace(PLAN, max_factor_density=share, solve_columns=7)
+    plan = replace(PLAN, max_sparse_share=share, solve_columns=7)
     inverse = precisions.inverse_by_components(precision, plan)
     np.testing.assert_allclose(inverse, expected, atol=1e-12)
     assert np.array_equal(inverse, inverse.T)

@@ -21,9 +21,12 @@ class Plan:
 
     # The estimate: how W is stored. Up to so many variables as a matrix, as models of the profile
     # search need it; beyond, only where more than a share of all pairs are candidates. On grids
-    # sparse rows are as fast at 150 variables, and take 2/3 of the time at 600.
+    # sparse rows are as fast at 150 variables, and take 2/3 of the time at 600. Regressions have
+    # all correlations in double precision up to there: quantised ones save 6% at 289, 15% at 400;
+    # and a node's profile search has as many candidates where correlations do not fit. Up to that
+    # share, as well, a sparse factor is solved with to invert, column by column.
     max_dense_variables: int = 256
-    max_candidate_share: float = 0.05
+    max_sparse_share: float = 0.05
     # Sparse rows with more than this share of all entries of W take as long as a matrix, and as
     # much memory: a random graph of degree six on 2,000 variables fills nine in ten of them, and a
     # search takes 15 s instead of 2.
@@ -38,7 +41,6 @@ class Plan:
     tolerance_share: float = 1e-3
     correlated_tolerance_share: float = 5e-3
     max_exact_correlated: int = 600
-    loose_tolerance_share: float = 0.1
     # There, a search comes to its end with a tolerance that is so many times larger first, and goes
     # on from there: of tables like gene expression the penalised loss is the same within 0.2%.
     search_looseness: float = 10.0
@@ -56,16 +58,14 @@ class Plan:
     # Worth 18 to 22% on grids.
     near_covariance: float = 0.03
     far_tolerance: float = 4.0
-    # Most nodes from which one refit starts; updates for each variable, after which Newton's method
-    # takes over.
-    max_starts: int = 32
+    # Updates for each variable in one refit, after which Newton's method takes over.
     max_updates: int = 1_000
     # Nodes that are off by more than so many tolerances are updated first.
     update_priority: float = 8.0
     # A new edge may explain at most this share of a node's residual variance at once; while it has
-    # been inserted in part, refits are looser by a factor.
+    # been inserted in part, refits are looser by a factor, and in searches on subsamples.
     max_variance_taken: float = 0.9
-    partial_tolerance: float = 100.0
+    rough_tolerance: float = 100.0
     # An error of W counts for the loss by its square times that of θ: below this residual variance
     # it weighs more.
     min_residual_variance: float = 0.04
@@ -78,12 +78,10 @@ class Plan:
     loss_refresh: float = 2e-4
 
     # Decisions. Two gains are close where their roots differ by less than so many times the error
-    # of W. Then W is refitted to this share of the error, again and again down to a smaller share.
-    # A pair competes with those that have an end with a covariance above a bound with one of its
-    # own.
+    # of W. Then W is refitted to this share of the error. A pair competes with those that have an
+    # end with a covariance above a bound with one of its own.
     decision_margin: float = 10.0
-    tightening: float = 0.1
-    min_error_share: float = 0.05
+    tightening: float = 0.01
     competitor_covariance: float = 0.5
 
     # The profile search. Whether moves start at the neighbourhoods of all nodes, or at the graph of
@@ -118,8 +116,6 @@ class Plan:
     # Variables up to which a precision is factorised as a dense matrix. At 128, with two edges a
     # variable, LAPACK takes 0.13 ms; a sparse factor 0.02 ms, after an analysis of 0.29 ms.
     max_dense_factor: int = 128
-    # Share of a full matrix up to which a sparse factor is solved with to invert, column by column.
-    max_factor_density: float = 0.05
     # Columns of such a system that are solved for at a time: with more, of 5,041 variables, they
     # leave the cache and take four times as long.
     solve_columns: int = 64
@@ -135,11 +131,10 @@ class Plan:
     max_direct_entries: int = 3_000
     entries_per_product: int = 50
     # Variables up to which the exact covariance is a dense matrix (32 MB); of more, entries up to
-    # ``negligible_covariance`` are dropped, which changes steps and not what they converge to.
+    # ``near_covariance`` are dropped, which changes steps and not what they converge to.
     max_dense_inverse: int = 2_000
-    negligible_covariance: float = 3e-2
-    # Rows of a dense W that one call multiplies: of 5,000 variables with 15,000 edges 0.02 s.
-    nodes_per_call: int = 256
+    # Where a Newton step leaves more than this share of the residual, W is computed afresh.
+    slow_convergence: float = 0.3
     # Of a known graph, squared degrees for each variable, on average, up to which the correlations
     # of second neighbours are computed to start with.
     max_near_pairs: int = 200
@@ -171,16 +166,15 @@ class Plan:
     # neighbours, or have neighbours in common, need the same ones, as does the estimate.
     kept_products: int = 16
     # The nearest correlation matrix is found when its diagonal is one but for this, in the root
-    # mean square; the step that remains leaves about the square.
-    repair_tolerance: float = 1e-5
-    max_repair_rounds: int = 50
-    # EM has converged when the next quasi-Newton step is shorter: an upper bound of how far means,
-    # variances and covariances are off at unit variances. Rounds take 0.04 s for 1,000 samples of
-    # 400 variables with a tenth of the values missing, and are 30 where a maximum exists.
-    em_tolerance: float = 1e-5
-    max_em_rounds: int = 500
+    # mean square; the step that remains leaves about the square. EM has converged when the next
+    # quasi-Newton step is shorter: an upper bound of how far means, variances and covariances are
+    # off at unit variances.
+    moments_tolerance: float = 1e-5
     # Rounds of plain EM at first, as gradients far from the maximum mislead quasi-Newton steps.
     plain_em_rounds: int = 3
+    # Rounds of an iteration after which it does not converge; where it does, it takes tens. Of EM
+    # one takes 0.04 s for 1,000 samples of 400 variables with a tenth of the values missing.
+    max_rounds: int = 500
     # Earlier steps that a quasi-Newton step takes account of, two triangles of memory each.
     em_memory: int = 10
     # Columns, at equal distances, whose tails and autocorrelations are measured: so many give the
@@ -192,8 +186,6 @@ class Plan:
     # --- regressions at nodes ---
     # Bytes of all correlations, quantised or in double precision; beyond, rows are multiplied.
     max_correlation_bytes: int = 1 << 30
-    # Variables up to which all correlations are computed in double precision at once: milliseconds.
-    max_exact_variables: int = 400
     # Candidates that a node may compare in double precision on average with quantised correlations,
     # as a share of the variables; with more, all correlations in double precision would cost less.
     exact_products_of_node: float = 1 / 16
@@ -201,8 +193,6 @@ class Plan:
     # first are kept, if they are few: on a chain of 30,000 variables and 300 samples the search
     # takes 10.7 s of processor time and 0.65 GB; without them 16.7 and 0.29.
     strong_pair_share: float = 0.5
-    # Candidates of the profile search at a node where correlations do not fit.
-    max_profile_candidates: int = 256
 
     def refit_tolerance(self, p: int, is_dense: bool, resolution: float) -> float:
         """By how much a node may be off where differences |s - w| of this size matter."""
@@ -222,8 +212,8 @@ class Plan:
         """
         return replace(
             self,
-            tolerance_share=self.loose_tolerance_share,
-            min_error_share=1.0,
+            tolerance_share=self.rough_tolerance * self.tolerance_share,
+            tightening=1.0,
             max_moved_nodes=self.max_moved_nodes // 4,
         )
 

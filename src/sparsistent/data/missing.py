@@ -195,10 +195,10 @@ def maximise_likelihood(
             raise NoLikelihoodError(int(here.variance_left.argmin()))
         step = _quasi_newton_step(here.gradient, changes)
         # At unit variances, no mean or covariance moves by more than a step is long.
-        converged = bool(np.linalg.norm(step) < plan.em_tolerance)
+        converged = bool(np.linalg.norm(step) < plan.moments_tolerance)
         if progress is not None:
-            progress(min(rounds, plan.max_em_rounds), plan.max_em_rounds)
-        if converged or rounds >= plan.max_em_rounds:
+            progress(min(rounds, plan.max_rounds), plan.max_rounds)
+        if converged or rounds >= plan.max_rounds:
             break
         lowest = here.log_likelihood - ROUNDING * abs(here.log_likelihood)
         for length in LENGTHS if rounds > plan.plain_em_rounds else ():

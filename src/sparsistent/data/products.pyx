@@ -9,7 +9,7 @@ they are multiplied, is in ``products.h``.
 
 import numpy as np
 
-from libc.math cimport copysign, copysignf, fabs, fabsf, sqrt
+from libc.math cimport copysignf, fabs, fabsf, sqrt
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -26,9 +26,9 @@ cdef extern from "products.h" nogil:
     ) noexcept
     Multiply multiplication(int method)
 
-ctypedef fused Number:
-    int8_t
-    int16_t
+cdef extern from "vectors.h" nogil:
+    double quantise_int8(const double *, Py_ssize_t, double, int8_t *, int32_t *)
+    double quantise_int16(const double *, Py_ssize_t, double, int16_t *, int32_t *)
 
 PANEL = PANEL_ROWS
 PORTABLE_INT8, PORTABLE_INT16 = METHOD_PORTABLE_INT8, METHOD_PORTABLE_INT16
@@ -149,34 +149,26 @@ cdef class Panels:
             raise MemoryError
         with nogil:
             for i in range(first, end):
-                if self.one_byte:
-                    self._quantise_row(i, &unit[i, 0], n, <int8_t *>integers)
-                else:
-                    self._quantise_row(i, &unit[i, 0], n, <int16_t *>integers)
+                self._quantise_row(i, &unit[i, 0], n, integers)
         free(integers)
 
     cdef void _quantise_row(
-        self, Py_ssize_t i, const double *x, Py_ssize_t n, Number *q
+        self, Py_ssize_t i, const double *x, Py_ssize_t n, char *q
     ) noexcept nogil:
         cdef int one = 1, size = <int>n
         cdef double largest = max(fabs(x[idamax(&size, <double *>x, &one) - 1]), 1e-300)
-        cdef double scale, y, error = 0.0
-        cdef int32_t total = 0, nearest
+        cdef double scale, error
+        cdef int32_t total
         cdef Py_ssize_t k
-        if Number is int8_t:
+        if self.one_byte:
             scale = 127.0 / largest
+            error = quantise_int8(x, n, scale, <int8_t *>q, &total)
+            self.starts[i] = -128 * total
         else:
             scale = min(32767.0 / largest, MAX_INT16_NORM - 0.5 * sqrt(<double>n) - 1.0)
-        for k in range(n):
-            y = x[k] * scale
-            nearest = <int32_t>(y + copysign(0.5, y))
-            q[k] = <Number>nearest
-            total += nearest
-            error += (y - nearest) * (y - nearest)
+            error = quantise_int16(x, n, scale, <int16_t *>q, &total)
         for k in range(self.words.shape[1]):
-            memcpy(&self.words[i // PANEL_ROWS, k, i % PANEL_ROWS], <char *>q + 4 * k, 4)
-        if Number is int8_t:
-            self.starts[i] = -128 * total
+            memcpy(&self.words[i // PANEL_ROWS, k, i % PANEL_ROWS], q + 4 * k, 4)
         error = sqrt(error) / scale
         self.weights[i] = <float>(1.0 / scale)
         # Half of ‖e_i‖‖e_j‖ is for each of the two; the rest is for rounding, here and below.

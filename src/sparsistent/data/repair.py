@@ -50,10 +50,10 @@ def nearest_correlation(R: Array, progress: Progress | None = None, *, plan: Pla
     y = np.full(len(A), _common_shift(values, goal))
     part = PositivePart(values + y[0], vectors)
     error = part.diagonal() - goal
-    for done in range(1, plan.max_repair_rounds):
+    for done in range(1, plan.max_rounds):
         if progress is not None:
-            progress(done, plan.max_repair_rounds)
-        if np.sqrt(np.mean(error**2)) <= plan.repair_tolerance:
+            progress(done, plan.max_rounds)
+        if np.sqrt(np.mean(error**2)) <= plan.moments_tolerance:
             break
         step = part.newton_step(error)
         while True:
@@ -67,7 +67,7 @@ def nearest_correlation(R: Array, progress: Progress | None = None, *, plan: Pla
         y, error = y + step, new_error
     X = part.matrix(A + np.diag(y), part.newton_step(error))
     if progress is not None:
-        progress(plan.max_repair_rounds, plan.max_repair_rounds)
+        progress(plan.max_rounds, plan.max_rounds)
     X[np.diag_indices_from(X)] += least
     unit = np.sqrt(np.diag(X))
     X /= unit * unit[:, None]

@@ -1,5 +1,7 @@
 """W, the covariance of an estimate, beside the sample correlations S; see covariance.pyx."""
 
+cimport cython
+
 cdef double gain_of(double s, double w) noexcept nogil
 cdef double cost_of(double s, double theta) noexcept nogil
 cdef double min_difference(double gain) noexcept nogil
@@ -17,6 +19,7 @@ cdef enum:
     UPDATED = 2
 
 
+@cython.final
 cdef class Window:
     """Some nodes and W among them, as a dense matrix V, while they are refitted.
 
@@ -78,6 +81,7 @@ cdef class Covariance:
     cdef Py_ssize_t side(self, Py_ssize_t k, double drop, Py_ssize_t begin) except -1 nogil
     cdef int join(self, Py_ssize_t i, Py_ssize_t j, double s, double drop,
                   int[::1] position) except -1 nogil
+    @cython.final
     cdef void note(self, Py_ssize_t k, double amount, double difference) noexcept nogil
     cdef void forget_bounds(self) noexcept nogil
     cdef Py_ssize_t best_row(self) except? -1 nogil
@@ -87,6 +91,7 @@ cdef class Covariance:
     cdef list close_pairs(self, double low, double high)
 
 
+@cython.final
 cdef class DenseCovariance(Covariance):
     # The correlations, and the same where excluded pairs are marked.
     cdef const double[:, ::1] sample, S
@@ -102,6 +107,7 @@ cdef class DenseCovariance(Covariance):
     cdef void sync_all(self) noexcept nogil
 
 
+@cython.final
 cdef class SparseCovariance(Covariance):
     cdef const double[:, ::1] source
     cdef bint is_table

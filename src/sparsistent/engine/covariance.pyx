@@ -14,6 +14,7 @@ computed: it is at most ``cutoff`` there, and matters once |w| exceeds ``reach``
 become an edge has `EXCLUDED` for its correlation. A row that is full moves to the end of the arrays.
 """
 
+cimport cython
 from libc.math cimport INFINITY, fabs, log1p, sqrt
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport ddot
@@ -76,6 +77,7 @@ def least_difference(double gain):
     return min_difference(gain)
 
 
+@cython.final
 cdef class Window:
     def __init__(self, Py_ssize_t p):
         self.p = p
@@ -276,6 +278,7 @@ cdef class Covariance:
 
     # Gains.
 
+    @cython.final
     cdef void note(self, Py_ssize_t k, double amount, double difference) noexcept nogil:
         """Entries of row k have moved by up to an amount, and differ by up to that from S now."""
         cdef Py_ssize_t block = k // BLOCK
@@ -379,6 +382,7 @@ cdef class Covariance:
         return found
 
 
+@cython.final
 cdef class DenseCovariance(Covariance):
     """The covariance of the empty graph as a matrix, beside a matrix of correlations."""
 
@@ -488,6 +492,7 @@ cdef class DenseCovariance(Covariance):
         return 0
 
 
+@cython.final
 cdef class SparseCovariance(Covariance):
     """The covariance of the empty graph as sparse rows, with the correlations of candidate pairs.
 
@@ -548,11 +553,13 @@ cdef class SparseCovariance(Covariance):
             begin += length
         return total
 
-    def entries(self):
-        """All entries: row, column, W and S, which is zero where it has not been computed."""
+    def entries(self, double level=-1.0):
+        """The entries with |w| above a level: row, column, W and S, zero where it is not known."""
         row = np.repeat(np.arange(self.p), self.size)
-        starts = np.cumsum(self.size) - self.size
-        at = np.arange(row.size) + np.repeat(np.asarray(self.first) - starts, self.size)
+        begins = np.cumsum(self.size) - self.size
+        at = np.arange(row.size) + np.repeat(np.asarray(self.first) - begins, self.size)
+        kept = np.abs(np.asarray(self.w)[at]) > level
+        row, at = row[kept], at[kept]
         column = np.asarray(self.column)[at].astype(np.int64)
         return row, column, np.asarray(self.w)[at], np.asarray(self.s)[at]
 

@@ -16,6 +16,7 @@ A decision between two pairs, a pair and the threshold, or a cost and its limit 
 tolerance allows is taken again after a tighter refit around it.
 """
 
+cimport cython
 from libc.math cimport INFINITY, fabs, isfinite, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dtrsv, idamax
@@ -43,6 +44,7 @@ cdef double UNKNOWN = 1e300
 cdef double MIN_VARIANCE = LEAST_VARIANCE
 
 
+@cython.final
 cdef class Estimate:
     """The graph, the precision Θ on it and its inverse W; gains of pairs and costs of edges.
 
@@ -90,8 +92,8 @@ cdef class Estimate:
     cdef int[::1] pivots
     # Numbers of the plan.
     cdef double drop, join_drop, far, near, negligible, max_share, min_sharpness, priority, loose_factor
-    cdef double min_change, margin, tighter, strong, min_error
-    cdef Py_ssize_t max_moved, loss_age, max_starts, max_updates
+    cdef double min_change, margin, tightening, strong
+    cdef Py_ssize_t max_moved, loss_age, max_updates
     # Refits of all nodes after which the loss of a dense W is taken afresh.
     cdef public Py_ssize_t loss_refresh
     cdef double max_level, error
@@ -118,12 +120,11 @@ cdef class Estimate:
         self.pivots = np.zeros(plan.max_moved_nodes, np.int32)
         self.near, self.negligible = plan.near_covariance, plan.negligible_change
         self.max_share, self.min_sharpness = plan.max_variance_taken, plan.min_residual_variance
-        self.priority, self.loose_factor = plan.update_priority, plan.partial_tolerance
+        self.priority, self.loose_factor = plan.update_priority, plan.rough_tolerance
         self.max_moved, self.min_change = plan.max_moved_nodes, plan.min_moved_share
         self.loss_refresh = plan.refresh_interval(p)
-        self.margin, self.tighter = plan.decision_margin, plan.tightening
-        self.strong, self.min_error = plan.competitor_covariance, plan.min_error_share
-        self.max_starts, self.max_updates = plan.max_starts, plan.max_updates
+        self.margin, self.tightening = plan.decision_margin, plan.tightening
+        self.strong, self.max_updates = plan.competitor_covariance, plan.max_updates
         self.max_level = plan.drop_share
         self.is_correlated = self.W.is_dense and p > plan.max_exact_correlated
 
@@ -200,9 +201,8 @@ cdef class Estimate:
         if self.W.is_dense:
             (<DenseCovariance>self.W).sync_all()
             return np.asarray((<DenseCovariance>self.W).W)
-        k, m, w, _ = (<SparseCovariance>self.W).entries()
-        kept = np.abs(w) > level
-        return sparse.csr_array((w[kept], (k[kept], m[kept])), shape=(self.p, self.p))
+        k, m, w, _ = (<SparseCovariance>self.W).entries(level)
+        return sparse.csr_array((w, (k, m)), shape=(self.p, self.p))
 
     def correlations(self):
         """S beside a dense W."""
@@ -325,7 +325,7 @@ cdef class Estimate:
             elif error <= least or not self._is_close(i, j, gain, error):
                 return min(i, j), max(i, j), gain
             else:
-                error *= self.tighter
+                error = least
                 self.tighten(i, j, error / self.error)
 
     def cheapest_edge(self, double limit):
@@ -341,7 +341,7 @@ cdef class Estimate:
             i, j = self.graph.ends[e, 0], self.graph.ends[e, 1]
             if error <= least or not fabs(sqrt(cost) - sqrt(limit)) < self.margin * error:
                 return (min(i, j), max(i, j), cost) if cost <= limit else None
-            error *= self.tighter
+            error = least
             self.tighten(i, j, error / self.error)
         return None
 
@@ -353,7 +353,7 @@ cdef class Estimate:
         """The error down to which refits are made tighter: not where all are correlated and it costs a lot."""
         if self.is_correlated:
             return self.error
-        return min(self.error, max(self.min_error * self.error, self.plan.tight_tolerance))
+        return min(self.error, max(self.tightening * self.error, self.plan.tight_tolerance))
 
     cdef Py_ssize_t _best(self, Py_ssize_t *j, double *gain) except? -1 nogil:
         cdef Py_ssize_t i = self.W.best_row()
@@ -373,7 +373,7 @@ cdef class Estimate:
         cdef double root = sqrt(self.W.threshold) - self.margin * self.error
         close = set(self.W.close_pairs(max(root, 0.0) ** 2, self.W.threshold)) - verified
         for i, j in sorted(close):
-            self.tighten(i, j, self.min_error)
+            self.tighten(i, j, self.tightening)
         verified |= close
         return bool(close)
 
@@ -631,7 +631,7 @@ cdef class Estimate:
         while share > 0.0:
             self.n_starts = 0
             for a in range(self.n_recent):
-                if self.pending[self.recent[a]] > limit and self.n_starts < self.max_starts:
+                if self.pending[self.recent[a]] > limit:
                     self.starts[self.n_starts] = self.recent[a]
                     self.n_starts += 1
             if self.n_starts == 0:

@@ -44,7 +44,7 @@ def empty_estimate(
     cutoff = (1.0 - plan.covariance_share) * least
     pairs = None
     if p > plan.max_dense_variables:
-        most = plan.max_candidate_share
+        most = plan.max_sparse_share
         if moments.unit is None:
             pairs = _strong_entries(moments.correlation, cutoff, most)
         else:
@@ -91,7 +91,7 @@ def are_all_correlated(moments: Moments, *, plan: Plan = PLAN) -> bool:
     # Five standard deviations of a correlation of independent variables.
     strong = np.abs(S) > (0.3 if n is None else 5.0 / math.sqrt(n))
     n_strong = np.count_nonzero(np.triu(strong, 1))
-    return bool(n_strong > plan.max_candidate_share * len(S) * (len(S) - 1) / 2)
+    return bool(n_strong > plan.max_sparse_share * len(S) * (len(S) - 1) / 2)
 
 
 def polished(estimate: Estimate) -> tuple[sparse.csr_array, Certificate]:
@@ -109,7 +109,7 @@ def polished_loss(estimate: Estimate) -> float:
 
 
 def _polish(estimate: Estimate) -> Solution:
-    W = estimate.covariance(estimate.plan.negligible_covariance)
+    W = estimate.covariance(estimate.plan.near_covariance)
     start = estimate.diagonal, estimate.theta
     return solve(estimate.p, estimate.pairs, estimate.sample, start, W, plan=estimate.plan)
 

@@ -31,10 +31,9 @@ from scipy import linalg, sparse
 from sparsistent.data.moments import LEAST_VARIANCE, Array, Integers, Moments
 from sparsistent.engine.hessian import Hessian
 from sparsistent.engine.precision import Certificate, precision_matrix
-from sparsistent.engine.solve import NoEstimateError, estimate_on
+from sparsistent.engine.solve import Memory, NoEstimateError, corrected_step, estimate_on
 from sparsistent.plan import PLAN, Plan
 
-MAX_STEPS = 200
 # Steps that limited-memory BFGS remembers.
 MEMORY = 20
 # A step must lower the loss by this share of what its gradient promises; where that is less than
@@ -157,7 +156,7 @@ def estimate_with_factors(
     """
     problem = _Problem(moments, edges, plan)
     start = estimate_on(moments, edges, plan)[0].toarray()
-    found = _minimise(problem, start, plan.polished_residual / 10, MAX_STEPS)
+    found = _minimise(problem, start, plan.polished_residual / 10, plan.max_rounds)
     if not _is_possible(found) or found.residual > MAX_RESIDUAL:
         raise FactorIsVariableError(int(found.diagonal.argmax()), [])
     return problem.result(found)
@@ -240,11 +239,12 @@ def _is_possible(at: _State) -> bool:
 def _minimise(problem: _Problem, start: Array, goal: float, max_steps: int) -> _State:
     """Steps until nothing is missing, or none helps."""
     now = problem.state(start[problem.first, problem.second])
-    model, memory, is_fresh = problem.hessian(now), list[tuple[Array, Array]](), True
+    model, memory, is_fresh = problem.hessian(now), Memory(), True
     for _ in range(max_steps):
         if now.residual <= goal or not _is_possible(now):
             break
-        step = _corrected(model, memory, problem.weight, now.missing)
+        # A step of EM, corrected by what earlier ones have changed.
+        step = corrected_step(model, memory, now.missing)
         taken = _take(now, problem, step)
         if taken is not None:
             memory.append((taken.x - now.x, taken.missing - now.missing))
@@ -256,24 +256,8 @@ def _minimise(problem: _Problem, start: Array, goal: float, max_steps: int) -> _
         elif is_fresh:
             break
         else:
-            model, memory, is_fresh = problem.hessian(now), [], True
+            model, memory, is_fresh = problem.hessian(now), Memory(), True
     return now
-
-
-def _corrected(
-    model: Hessian, memory: list[tuple[Array, Array]], weight: Array, missing: Array
-) -> Array:
-    """The step of EM, corrected by what earlier steps have changed (limited-memory BFGS)."""
-    shares, rest = [], missing
-    for step, change in reversed(memory):
-        weighted = weight * step
-        shares.append(float(weighted @ rest) / float(weighted @ change))
-        rest = rest - shares[-1] * change
-    x = model.solve(-rest)
-    for (step, change), share in zip(memory, reversed(shares), strict=True):
-        weighted = weight * change
-        x = x - (share + float(weighted @ x) / float(weighted @ step)) * step
-    return x
 
 
 def _take(now: _State, problem: _Problem, step: Array) -> _State | None:

@@ -22,8 +22,6 @@ Integers = NDArray[np.int64]
 Covariance: TypeAlias = Array | sparse.csr_array
 Rows = tuple[Integers, Integers, Array]
 
-MAX_PRODUCTS = 500
-
 
 class Hessian:
     """For the graph of a sparse symmetric Θ, which has a diagonal and ``edges``, and a W.
@@ -76,8 +74,9 @@ class Hessian:
         if not isinstance(W, np.ndarray):
             curvature.sparse_curvature(*W, *self._graph, x[:p], x[p:], 0, p, out[:p], out[p:])
             return out
-        for begin in range(0, p, self.plan.nodes_per_call):
-            end = min(begin + self.plan.nodes_per_call, p)
+        step = max(1, self.plan.entries_per_call // max(p, 2 * len(self.edges)))
+        for begin in range(0, p, step):
+            end = min(begin + step, p)
             curvature.dense_curvature(W, *self._graph, x[:p], x[p:], begin, end, out[:p], out[p:])
         return out
 
@@ -87,7 +86,7 @@ class Hessian:
         z = self._product(self._theta, r)
         d, norm = z, float(self.weight * r @ z)
         enough = accuracy**2 * norm
-        for _ in range(MAX_PRODUCTS):
+        for _ in range(self.plan.max_rounds):
             if norm <= enough:
                 break
             if self._products_left <= 0:

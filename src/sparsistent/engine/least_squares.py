@@ -9,14 +9,13 @@ from scipy import sparse
 
 from sparsistent.data.moments import LEAST_VARIANCE, Array, Moments
 from sparsistent.data.screening import correlations_of
+from sparsistent.plan import PLAN, Plan
 
 Integers = NDArray[np.int64]
 
 # Up to this many variables at a time, products of two rows are made one by one, where gathering
 # the rows for a matrix product would take longer.
 MAX_PAIRWISE_SIZE = 16
-# Bytes of what is behind the regressions that are solved together.
-SOLVE_BYTES = 1 << 25
 
 
 class Regressions(NamedTuple):
@@ -33,7 +32,12 @@ class Regressions(NamedTuple):
 
 
 def regressions(
-    moments: Moments, degree: Integers, neighbor: Integers, near: sparse.csr_array | None = None
+    moments: Moments,
+    degree: Integers,
+    neighbor: Integers,
+    near: sparse.csr_array | None = None,
+    *,
+    plan: Plan = PLAN,
 ) -> Iterator[Regressions]:
     """Regress each node that has neighbours on them; ``neighbor`` lists those of node 0 first.
 
@@ -44,7 +48,7 @@ def regressions(
     length = 1 if moments.unit is None or moments.has_all else moments.unit.shape[1]
     for size in np.unique(degree[degree > 0]).tolist():
         alike = np.flatnonzero(degree == size)
-        together = max(1, SOLVE_BYTES // (8 * (size + 1) * max(size + 1, length)))
+        together = max(1, plan.entries_per_call // ((size + 1) * max(size + 1, length)))
         for begin in range(0, alike.size, together):
             nodes = alike[begin : begin + together]
             positions = first[nodes][:, None] + np.arange(size)

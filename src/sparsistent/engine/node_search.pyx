@@ -37,41 +37,7 @@ cdef check_lists(name, lists, p):
         raise ValueError(f"{name} must have a list for each of {p} variables")
 
 
-cdef extern from *:
-    """
-    #include <stddef.h>
-    #include <stdint.h>
-
-    /* Compiled for each set of vector instructions; the best is chosen when the module is loaded. */
-    #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-    #define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-    #else
-    #define VECTORISED
-    #endif
-    /* Integers that are compared one by one only if one of them is large enough. */
-    enum { GROUP = 128 };
-
-    /* Add row*share/65536, rounded down: one instruction multiplies several integers. */
-    VECTORISED static void add_shares(int16_t *c, const int16_t *row, int16_t share, ptrdiff_t n)
-    {
-        for (ptrdiff_t m = 0; m < n; m++)
-            c[m] = (int16_t)(c[m] + (((int)row[m] * share) >> 16));
-    }
-
-    /* Set to zero what the mask excludes, and find the largest magnitude of each group. */
-    VECTORISED static void find_tops(int16_t *c, const int16_t *mask, int16_t *tops, ptrdiff_t groups)
-    {
-        for (; groups > 0; groups--, c += GROUP, mask += GROUP, tops++) {
-            int16_t top = 0;
-            for (int m = 0; m < GROUP; m++) {
-                c[m] = (int16_t)(c[m] & mask[m]);
-                int16_t size = (int16_t)(c[m] < 0 ? -c[m] : c[m]);
-                top = size > top ? size : top;
-            }
-            *tops = top;
-        }
-    }
-    """
+cdef extern from "vectors.h":
     enum: GROUP
     void add_shares(int16_t *c, const int16_t *row, int16_t share, Py_ssize_t n) noexcept nogil
     void find_tops(int16_t *c, const int16_t *mask, int16_t *tops, Py_ssize_t groups) noexcept nogil
@@ -294,7 +260,8 @@ cdef class NodeSearch:
         rounded coefficient.
         """
         cdef Py_ssize_t i, m, group, k = self.fit.k
-        cdef double weight = 1.0, error = self.errors[self.node], one = ONE / 4, fixed, each
+        cdef double weight = 1.0, largest = 1.0, error = self.errors[self.node], one = ONE / 4
+        cdef double fixed, each
         cdef double level, bound
         cdef double needed = self.needed()
         if self.fit.rss() <= self.min_variance:
@@ -302,9 +269,11 @@ cdef class NodeSearch:
         self.work += (k + 1) * self.p
         for i in range(k):
             weight += fabs(self.fit.gamma(i))
+            largest = max(largest, fabs(self.fit.gamma(i)))
             error += fabs(self.fit.gamma(i)) * self.errors[self.fit.members[i]]
-        # Coefficients, in units of 1/(4 one), and sums fit in two bytes.
-        while 4.0 * weight * one + k + 1 > 32767.0:
+        # Coefficients, in units of 1/(4 one), and sums fit in two bytes. A hub has a large sum of
+        # small ones, and with a smaller one than it needs all variables would be compared.
+        while max(weight * one + k + 1, 4.0 * largest * one + 1.0) > 32767.0:
             one /= 2.0
         fixed = error + 0.5 * weight / ONE + 1.125 * (k + 1) / one + 1e-6
         each = sqrt(self.fit.rss()) + error

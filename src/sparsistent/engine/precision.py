@@ -117,7 +117,7 @@ def inverse_by_components(matrix: sparse.csr_array, plan: Plan = PLAN) -> Array:
 
 def _invert_component(matrix: sparse.csr_array, out: Array, plan: Plan) -> None:
     p, factor = matrix.shape[0], factorise(matrix, plan)
-    if factor.density < plan.max_factor_density:
+    if factor.density < plan.max_sparse_share:
         for rows, values in factor.inverse_rows(plan):
             out[rows] = values
     else:

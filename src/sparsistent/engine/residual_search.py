@@ -88,7 +88,7 @@ def _strong_pairs(unit: Array, rule: Rule, plan: Plan) -> StrongPairs | None:
     """All pairs that exceed a share of what candidates need at first; None if they are many."""
     needed = np.sqrt(max(2.0 * float(rule.thresholds.min()), -np.expm1(-rule.drop)))
     cutoff, p = plan.strong_pair_share * needed, len(unit)
-    pairs = strong_pairs(unit, cutoff, most=plan.max_candidate_share)
+    pairs = strong_pairs(unit, cutoff, most=plan.max_sparse_share)
     if pairs is None:
         return None
     ends = pairs.i.astype(np.int32), pairs.j.astype(np.int32)

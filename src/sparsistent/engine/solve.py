@@ -47,9 +47,6 @@ Memory = list[tuple[Array, Array]]
 Start: TypeAlias = tuple[Array, Array] | None
 Begin = Callable[[], tuple[Start, Covariance | None]]
 
-MAX_STEPS = 200
-# Where a step leaves more than this share of the residual, W is computed afresh.
-SLOW = 0.3
 # Up to this squared Newton decrement full steps converge, and a line search would be blind to them:
 # the loss changes in its last digits only. Steps that must be shorter than this fail.
 QUADRATIC = 1e-6
@@ -200,7 +197,7 @@ class Problem:
             return inverse_by_components(self.matrix(x), self.plan)
         blocks = []
         for _, rows in factorise(self.matrix(x), self.plan).inverse_rows(self.plan):
-            blocks.append(sparse.csr_array(rows * (np.abs(rows) > self.plan.negligible_covariance)))
+            blocks.append(sparse.csr_array(rows * (np.abs(rows) > self.plan.near_covariance)))
         return sparse.csr_array(sparse.vstack(blocks))
 
     def hessian(self, x: Array, W: Covariance | None) -> Hessian:
@@ -320,11 +317,11 @@ def _newton(problem: Problem, x: Array, W: Covariance | None) -> tuple[Array, fl
     """
     x, missing, hessian = _begin(problem, x, W)
     best, smallest, memory, is_fresh = x, missing.residual, Memory(), W is None
-    for _ in range(MAX_STEPS):
+    for _ in range(problem.plan.max_rounds):
         share = _share_of_variance(problem, x, POLISHED)
         if smallest <= min(problem.goal, share) or share == 0.0:
             break
-        step = _corrected_step(problem, hessian, memory, missing.values)
+        step = corrected_step(hessian, memory, missing.values)
         before, taken = missing.residual, _take(problem, x, step, missing)
         if taken is not None:
             change = missing.values
@@ -332,7 +329,7 @@ def _newton(problem: Problem, x: Array, W: Covariance | None) -> tuple[Array, fl
             memory.append((step, missing.values - change))
             if missing.residual < smallest:
                 best, smallest = x, missing.residual
-            if missing.residual <= SLOW * before:
+            if missing.residual <= problem.plan.slow_convergence * before:
                 is_fresh = False
                 continue
         if is_fresh and missing.residual >= before and before <= SUFFICIENT_RESIDUAL:
@@ -357,9 +354,9 @@ def _begin(problem: Problem, x: Array, W: Covariance | None) -> tuple[Array, Mis
     return x, missing, problem.hessian(x, W)
 
 
-def _corrected_step(problem: Problem, hessian: Hessian, memory: Memory, missing: Array) -> Array:
+def corrected_step(hessian: Hessian, memory: Memory, missing: Array) -> Array:
     """The Newton step, corrected by what earlier ones have changed (limited-memory BFGS)."""
-    weight, shares, rest = problem.weight, [], missing
+    weight, shares, rest = hessian.weight, [], missing
     for step, change in reversed(memory):
         weighted = weight * step
         shares.append(float(weighted @ rest) / float(weighted @ change))

@@ -162,8 +162,8 @@ def _candidates(
     own = near[r]
     others = np.concatenate([near[t] for t in own.tolist()])
     others = np.setdiff1d(others, np.concatenate([own, barred]))
-    if own.size + others.size > plan.max_profile_candidates:
+    if own.size + others.size > plan.max_dense_variables:
         order = np.argsort(-np.abs(unit[others] @ unit[r]), kind="stable")
-        others = others[order[: max(0, plan.max_profile_candidates - own.size)]]
+        others = others[order[: max(0, plan.max_dense_variables - own.size)]]
     candidates: Integers = np.sort(np.concatenate([own, others]))
     return candidates

@@ -240,7 +240,7 @@ def smallest_residual_variance(moments: Moments, drop: float) -> float:
     return float(left.min(initial=1.0))
 
 
-def coefficients(moments: Moments, pairs: Integers) -> sparse.csr_array:
+def coefficients(moments: Moments, pairs: Integers, *, plan: Plan = PLAN) -> sparse.csr_array:
     """The regressions Γ: row r holds the coefficients of node r's neighbours.
 
     ``pairs`` has a row for each neighbour of each node: the node, by which they are sorted, and the
@@ -249,7 +249,7 @@ def coefficients(moments: Moments, pairs: Integers) -> sparse.csr_array:
     p = moments.scale.size
     node, neighbor = pairs.T
     gamma = np.empty(node.size)
-    for found in regressions(moments, np.bincount(node, minlength=p), neighbor):
+    for found in regressions(moments, np.bincount(node, minlength=p), neighbor, plan=plan):
         gamma[found.positions] = found.coefficients
     gamma *= moments.scale[node] / moments.scale[neighbor]
     return sparse.csr_array((gamma, (node, neighbor)), shape=(p, p))
@@ -278,7 +278,7 @@ def _search_quantised(
 ) -> NodeSteps | None:
     """The same steps from quantised correlations, if these cost less and decide most of them."""
     p = moments.scale.size
-    few = p <= plan.max_exact_variables or 2 * p**2 > plan.max_correlation_bytes
+    few = p <= plan.max_dense_variables or 2 * p**2 > plan.max_correlation_bytes
     if moments.unit is None or moments.has_all or few:
         return None
     needed = math.sqrt(max(2.0 * float(rule.thresholds.min()), -math.expm1(-rule.drop)))

@@ -32,8 +32,8 @@ from scipy import linalg
 from sparsistent.data.moments import Array, Integers
 from sparsistent.engine import information as kernels
 from sparsistent.engine.inverse_on_graph import Inverse, InverseOnGraph
-from sparsistent.engine.precision import inverse_by_components, precision_matrix
 from sparsistent.lazy import cached_property
+from sparsistent.linear_algebra import invert
 from sparsistent.plan import PLAN, Plan
 
 # A prediction says no more than that the loss changes by a lot beyond these.
@@ -93,7 +93,9 @@ class Fit:
     @cached_property
     def W(self) -> Array:
         """All of Θ⁻¹."""
-        return inverse_by_components(precision_matrix(self.pairs, self.diagonal, self.theta))
+        (i, j), matrix = self.pairs.T, np.diag(self.diagonal)
+        matrix[i, j] = matrix[j, i] = self.theta
+        return invert(matrix)
 
     @property
     def edges(self) -> Integers:
