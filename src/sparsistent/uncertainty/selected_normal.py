@@ -39,6 +39,8 @@ WINDOW, SURE, IMPOSSIBLE = 10.5, 8.5, 38.0
 # Standard deviations beyond the cut from which on selection is certain.
 CERTAIN = 7.0
 LEAST_SPREAD = 1e-6
+# Where there is no noise the tail has a corner at the cut, which noise rounds off.
+LEAST_NOISE = 1e-9
 # The search for a mean ends at this width, in standard deviations, or after so many steps.
 PRECISION = 1e-10
 MAX_STEPS = 100
@@ -72,7 +74,7 @@ def upper_tail(t: Array, mean: Array, spread: Array, cut: Array) -> Array:
 
 def _tail_beyond(t: Array, mean: Array, spread: Array, cut: Array, side: float) -> Array:
     """P(T > t) given Z > c for side 1, P(T < t) for side −1."""
-    noise = np.sqrt(np.maximum(1.0 - spread**2, LEAST_SPREAD**2))
+    noise = np.sqrt(np.maximum(1.0 - spread**2, LEAST_NOISE**2))
     log_chance = special.log_ndtr((mean - cut) / spread)
     # Where the density of Z times the tail of N is largest, without the cut.
     mode = mean + side * spread**2 * np.maximum(side * (t - mean), 0.0)
