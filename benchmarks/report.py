@@ -175,7 +175,7 @@ def readme_cell(rows: list[Row], problem: str, p: str, solver: str) -> str:
     if row is None:
         return ""
     if row["status"] != "ok":
-        return row["status"].removeprefix("not run: ").split(" at ")[0]
+        return row["status"].removeprefix("not run: ").split(" at ")[0].split(" (")[0]
     f1 = f" ({float(row['f1']):.3f})" if row["f1"] else ""
     return f"{short(row['seconds_best'], 2)}{f1}"
 
